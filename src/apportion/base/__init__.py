@@ -1,0 +1,24 @@
+"""What every room may use: errors, the clock and seeded randomness."""
+
+from apportion.base.clock import Clock, VirtualClock
+from apportion.base.errors import (
+    ApportionError,
+    ConfigError,
+    InputError,
+    InvariantError,
+    LimitError,
+    ValidationError,
+)
+from apportion.base.rng import Rng
+
+__all__ = [
+    "ApportionError",
+    "Clock",
+    "ConfigError",
+    "InputError",
+    "InvariantError",
+    "LimitError",
+    "Rng",
+    "ValidationError",
+    "VirtualClock",
+]

@@ -1,0 +1,2 @@
+def estimate_max_cost(root, environment):
+    return 0

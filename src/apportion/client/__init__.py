@@ -1,0 +1,27 @@
+"""The only way to the API: the transport interface and its in-memory form. See README.md."""
+
+from apportion.client.memory import MemoryTransport
+from apportion.client.transport import (
+    JSON,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    OnDone,
+    Request,
+    Response,
+    Transport,
+    WatchSink,
+)
+
+__all__ = [
+    "JSON",
+    "JSON_PATCH",
+    "MERGE_PATCH",
+    "STRATEGIC_MERGE_PATCH",
+    "MemoryTransport",
+    "OnDone",
+    "Request",
+    "Response",
+    "Transport",
+    "WatchSink",
+]

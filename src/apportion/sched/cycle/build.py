@@ -1,0 +1,91 @@
+"""Builds a scheduler from a configuration: profiles, their plugins with arguments, the queue."""
+
+from apportion.api.feature_gates import FeatureGates
+from apportion.base import Clock, ConfigError, Rng
+from apportion.sched.cycle.scheduler import Scheduler
+from apportion.sched.framework import PluginUse, Profile, build_profile
+from apportion.sched.framework.config import Plugins, PluginSet, ProfileConfig, SchedulerConfig
+from apportion.sched.plugins import IN_TREE, NOT_INCLUDED, Handle
+from apportion.sched.queue import QueueConfig
+from apportion.sched.state import ClusterState
+
+# our points, and the configuration's points that switch them
+_POINTS = {
+    "preEnqueue": ("pre_enqueue",),
+    "filter": ("filter", "pre_filter"),
+    "score": ("score", "pre_score"),
+    "reserve": ("reserve",),
+    "preBind": ("pre_bind",),
+    "postFilter": ("post_filter",),
+}
+
+
+def build_scheduler(
+    config: SchedulerConfig, state: ClusterState, gates: FeatureGates, clock: Clock, rng: Rng
+) -> Scheduler:
+    """Return a scheduler for all profiles of ``config``. Raises ConfigError for a plugin or argument it cannot use."""
+    profiles = {p.scheduler_name: _build(p, config, state, gates, rng) for p in config.profiles}
+    queue = QueueConfig(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds)
+    return Scheduler(state, profiles, clock, rng.fork("tieBreak"), queue)
+
+
+def _build(
+    profile: ProfileConfig, config: SchedulerConfig, state: ClusterState, gates: FeatureGates, rng: Rng
+) -> Profile:
+    uses = []
+    for name, weight, points in _resolve(profile):
+        factory, _ = IN_TREE[name]
+        handle = Handle(state, gates, rng.fork(name), profile.args_of(name))
+        uses.append(PluginUse(factory(handle), weight, points))
+    for entry in profile.plugin_config:
+        _check_name(profile, entry.name)
+    percentage = profile.percentage_of_nodes_to_score
+    return build_profile(
+        profile.scheduler_name, uses, config.percentage_of_nodes_to_score if percentage is None else percentage
+    )
+
+
+def _check_name(profile: ProfileConfig, name: str, disabling: bool = False) -> None:
+    if name in IN_TREE or (disabling and (name == "*" or name in NOT_INCLUDED)):
+        return
+    if name in NOT_INCLUDED:
+        raise ConfigError(f"profile {profile.scheduler_name}: plugin {name} is not available")
+    known = ", ".join(IN_TREE)
+    raise ConfigError(f"profile {profile.scheduler_name}: there is no plugin {name!r}; known are {known}")
+
+
+def _sets(plugins: Plugins) -> list[PluginSet]:
+    return [getattr(plugins, name) for name in plugins.__struct_fields__]
+
+
+def _resolve(profile: ProfileConfig) -> list[tuple[str, int, frozenset[str] | None]]:
+    """Return (plugin, weight, points) in order: a specific point beats multiPoint, enabled beats disabled."""
+    plugins = profile.plugins
+    for found in _sets(plugins):
+        for ref in found.enabled:
+            _check_name(profile, ref.name)
+        for ref in found.disabled:
+            _check_name(profile, ref.name, disabling=True)
+    multi = plugins.multi_point
+    off = {r.name for r in multi.disabled}
+    on = {r.name: r.weight for r in multi.enabled}
+    order = [n for n in IN_TREE if n in on or not (n in off or "*" in off)]
+    resolved = []
+    for name in [*order, *(n for n in IN_TREE if n not in order and _enabled_somewhere(plugins, n))]:
+        base = name in order
+        points = frozenset(p for p, sets in _POINTS.items() if _takes(plugins, sets, name, base))
+        weight = next((r.weight for r in plugins.score.enabled if r.name == name and r.weight), None)
+        resolved.append((name, weight or on.get(name) or IN_TREE[name][1], points))
+    return resolved
+
+
+def _enabled_somewhere(plugins: Plugins, name: str) -> bool:
+    return any(ref.name == name for found in _sets(plugins) for ref in found.enabled)
+
+
+def _takes(plugins: Plugins, sets: tuple[str, ...], name: str, base: bool) -> bool:
+    """Whether a plugin takes part in one of our points, given the switches of the configuration's points."""
+    point: PluginSet = getattr(plugins, sets[0])
+    if any(r.name == name for r in point.enabled):
+        return True
+    return base and not any(r.name in (name, "*") for r in point.disabled)

@@ -1,0 +1,24 @@
+"""What follows when a pod could not be scheduled: the texts, and the commands that tell the API."""
+
+from typing import Final
+
+from apportion.sched.framework import Command, EmitEvent, PatchPodCondition
+from apportion.sched.state import PodInfo
+
+NOTE_MAX: Final = 1024
+UNSCHEDULABLE, SCHEDULER_ERROR = "Unschedulable", "SchedulerError"
+
+
+def failure_commands(pod: PodInfo, reason: str, message: str) -> list[Command]:
+    """Return the FailedScheduling event and the PodScheduled=False condition (handleSchedulingFailure)."""
+    note = message if len(message) <= NOTE_MAX else message[: NOTE_MAX - 4] + " ..."
+    return [
+        EmitEvent(pod.namespace, pod.name, pod.uid, "Warning", "FailedScheduling", "Scheduling", note),
+        PatchPodCondition(pod.namespace, pod.name, pod.uid, pod.resource_version, reason, message),
+    ]
+
+
+def scheduled_event(pod: PodInfo, node_name: str) -> EmitEvent:
+    """Return the event that tells where a pod went."""
+    note = f"Successfully assigned {pod.key} to {node_name}"
+    return EmitEvent(pod.namespace, pod.name, pod.uid, "Normal", "Scheduled", "Binding", note)

@@ -1,0 +1,56 @@
+"""The plugin framework: interfaces, statuses, columns, plans and profiles. See README.md."""
+
+from apportion.sched.framework.columns import FilterColumn, MaskColumn, RowGroups, ScoreColumn, Scored, ZeroScore
+from apportion.sched.framework.commands import (
+    AddClaimFinalizer,
+    AllocateClaim,
+    BindPod,
+    Command,
+    DeallocateClaim,
+    EmitEvent,
+    Outcome,
+    PatchPodCondition,
+    ReserveClaim,
+    UnreserveClaim,
+)
+from apportion.sched.framework.diagnosis import PRE_FILTER, Diagnosis, diagnose
+from apportion.sched.framework.plan import Plan, Planner
+from apportion.sched.framework.plugin import CommandGenerator, PreFilterResult
+from apportion.sched.framework.profile import PluginUse, Profile, build_profile
+from apportion.sched.framework.ranking import Ranking
+from apportion.sched.framework.status import Code, Status, error, unresolvable, unschedulable
+
+__all__ = [
+    "PRE_FILTER",
+    "AddClaimFinalizer",
+    "AllocateClaim",
+    "BindPod",
+    "Code",
+    "Command",
+    "CommandGenerator",
+    "DeallocateClaim",
+    "Diagnosis",
+    "EmitEvent",
+    "FilterColumn",
+    "MaskColumn",
+    "Outcome",
+    "PatchPodCondition",
+    "Plan",
+    "Planner",
+    "PluginUse",
+    "PreFilterResult",
+    "Profile",
+    "Ranking",
+    "ReserveClaim",
+    "RowGroups",
+    "ScoreColumn",
+    "Scored",
+    "Status",
+    "UnreserveClaim",
+    "ZeroScore",
+    "build_profile",
+    "diagnose",
+    "error",
+    "unresolvable",
+    "unschedulable",
+]

@@ -1,0 +1,127 @@
+"""What the deciding side asks the doing side to carry out. Each command is answered by exactly one ``Outcome``."""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from apportion.api.resource import AllocationResult, ResourceClaimConsumerReference
+
+
+@dataclass(frozen=True, slots=True)
+class BindPod:
+    """Create the binding of a pod to a node. The uid guards against a pod of the same name made since."""
+
+    namespace: str
+    name: str
+    uid: str
+    node_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddClaimFinalizer:
+    """Protect a claim from deletion while it is used. Carries the resource version the decision was made on."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    finalizers: tuple[str, ...]  # all of them, the new one included
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateClaim:
+    """Write an allocation with its first consumer. Carries the resource version; anything newer is a conflict."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    allocation: AllocationResult
+    consumer: ResourceClaimConsumerReference
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveClaim:
+    """Add a consumer to an allocated claim. Fails when the uid or the allocation is another one by now.
+
+    The first consumer makes the list and carries the resource version; later ones do not conflict with each other.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    allocation: AllocationResult
+    consumer: ResourceClaimConsumerReference
+    is_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnreserveClaim:
+    """Remove one consumer from a claim."""
+
+    namespace: str
+    name: str
+    uid: str
+    consumer_uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeallocateClaim:
+    """Clear the allocation of a claim that nobody else uses; carries the resource version."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class PatchPodCondition:
+    """Set the PodScheduled condition to False with a reason, and the nominated node unless it is None."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    reason: str
+    message: str
+    nominated_node_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EmitEvent:
+    """Record an API event about a pod."""
+
+    namespace: str
+    name: str
+    uid: str
+    type: str
+    reason: str
+    action: str
+    note: str
+
+
+Command: TypeAlias = (
+    BindPod
+    | AddClaimFinalizer
+    | AllocateClaim
+    | ReserveClaim
+    | UnreserveClaim
+    | DeallocateClaim
+    | PatchPodCondition
+    | EmitEvent
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a command ended: the HTTP status code, the API's text when it failed, the object when it answered one."""
+
+    code: int
+    message: str = ""
+    body: bytes = field(default=b"", repr=False)
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether the API carried the command out."""
+        return 200 <= self.code < 300

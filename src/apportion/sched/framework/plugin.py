@@ -1,0 +1,131 @@
+"""The plugin interfaces. A plugin implements the points it takes part in; the profile finds out which.
+
+Filter and Score plugins answer for all nodes at once, with columns (see ``columns``). Plugins that need the API do
+no I/O: ``pre_bind`` is a generator that yields commands and is resumed with their outcomes.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from apportion.sched.framework.columns import FilterColumn, ScoreColumn
+from apportion.sched.framework.commands import Command, Outcome
+from apportion.sched.framework.status import Status
+from apportion.sched.queue import Registration
+from apportion.sched.state import PodInfo
+
+CommandGenerator: TypeAlias = Generator[Command, Outcome, Status | None]
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterResult:
+    """What PreFilter found out.
+
+    ``status`` rejects the pod on every node. ``node_names`` narrows the nodes. ``column`` judges each node; None
+    means that the plugin has nothing to say about this pod. ``state`` is handed to Reserve and PreBind.
+    """
+
+    status: Status | None = None
+    node_names: frozenset[str] | None = None
+    column: FilterColumn | None = None
+    state: object = None
+
+
+NOTHING_TO_FILTER = PreFilterResult()
+
+
+@runtime_checkable
+class Plugin(Protocol):
+    """Every plugin has the name under which Kubernetes knows it."""
+
+    name: str
+
+
+@runtime_checkable
+class PreEnqueuePlugin(Protocol):
+    """May keep a pod out of the active queue."""
+
+    name: str
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        """Return why the pod must wait, or None."""
+        ...
+
+
+@runtime_checkable
+class FilterPlugin(Protocol):
+    """Judges nodes. Unless ``per_pod``, the answer depends on the pod's kind alone and is remembered for it."""
+
+    name: str
+    per_pod: bool
+
+    def pre_filter(self, pod: PodInfo) -> PreFilterResult:
+        """Return what is known before looking at nodes, and the column that judges them."""
+        ...
+
+
+@runtime_checkable
+class ScorePlugin(Protocol):
+    """Scores nodes; ``per_pod`` as for filters."""
+
+    name: str
+    per_pod: bool
+
+    def pre_score(self, pod: PodInfo, state: object) -> ScoreColumn | None:
+        """Return the column that scores nodes for this pod; None skips the plugin.
+
+        ``state`` is what the plugin's own ``pre_filter`` found for this pod.
+        """
+        ...
+
+
+@runtime_checkable
+class ReservePlugin(Protocol):
+    """Keeps something for the pod in memory once its node is chosen."""
+
+    name: str
+
+    def reserve(self, pod: PodInfo, row: int, state: object) -> Status | None:
+        """Keep what the pod needs on the node in ``row``; a status means that it cannot be kept."""
+        ...
+
+    def unreserve(self, pod: PodInfo, row: int, state: object) -> Sequence[Command]:
+        """Give back what was kept; also called when ``reserve`` failed or never ran. Returns clean-up commands."""
+        ...
+
+
+@runtime_checkable
+class PreBindPlugin(Protocol):
+    """Writes what must be in the API before the pod is bound."""
+
+    name: str
+
+    def pre_bind_pre_flight(self, pod: PodInfo, row: int, state: object) -> bool:
+        """Return whether there is anything to do for this pod."""
+        ...
+
+    def pre_bind(self, pod: PodInfo, row: int, state: object) -> CommandGenerator:
+        """Yield commands, one at a time; return a status when the pod cannot be bound."""
+        ...
+
+
+@runtime_checkable
+class PostFilterPlugin(Protocol):
+    """Tries to make room after no node was found."""
+
+    name: str
+
+    def post_filter(self, pod: PodInfo, state: object) -> tuple[Status, Sequence[Command]]:
+        """Return what was achieved and the commands that achieve it."""
+        ...
+
+
+@runtime_checkable
+class EventsPlugin(Protocol):
+    """Tells which events may make a pod schedulable that this plugin rejected."""
+
+    name: str
+
+    def events_to_register(self) -> Sequence[Registration]:
+        """Return events and hints; an empty list means that no event helps."""
+        ...

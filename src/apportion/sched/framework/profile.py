@@ -1,0 +1,81 @@
+"""A profile: the plugins of one schedulerName, sorted into the extension points they take part in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from apportion.base import ConfigError
+from apportion.sched.framework.plugin import (
+    EventsPlugin,
+    FilterPlugin,
+    Plugin,
+    PostFilterPlugin,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    ReservePlugin,
+    ScorePlugin,
+)
+from apportion.sched.framework.status import Status
+from apportion.sched.queue import Registration
+from apportion.sched.state import PodInfo
+
+
+@dataclass(slots=True)
+class Profile:
+    """Plugins in the order in which they run. ``scores`` carry their weights."""
+
+    scheduler_name: str
+    filters: list[FilterPlugin] = field(default_factory=list)
+    scores: list[tuple[ScorePlugin, int]] = field(default_factory=list)
+    pre_enqueues: list[PreEnqueuePlugin] = field(default_factory=list)
+    reserves: list[ReservePlugin] = field(default_factory=list)
+    pre_binds: list[PreBindPlugin] = field(default_factory=list)
+    post_filters: list[PostFilterPlugin] = field(default_factory=list)
+    registrations: list[Registration] = field(default_factory=list)
+    percentage_of_nodes_to_score: int | None = None
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        """Return why the pod must not enter the active queue, or None."""
+        for plugin in self.pre_enqueues:
+            status = plugin.pre_enqueue(pod)
+            if status is not None:
+                return status
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class PluginUse:
+    """One plugin in a profile: where it takes part, and its score weight. ``points`` None means everywhere."""
+
+    plugin: Plugin
+    weight: int = 1
+    points: frozenset[str] | None = None
+
+    def takes(self, point: str) -> bool:
+        """Return whether the profile uses the plugin at an extension point."""
+        return self.points is None or point in self.points
+
+
+def build_profile(
+    scheduler_name: str, uses: Sequence[PluginUse], percentage_of_nodes_to_score: int | None = None
+) -> Profile:
+    """Sort plugins into extension points by what they implement. Raises ConfigError for a weight below 1."""
+    profile = Profile(scheduler_name, percentage_of_nodes_to_score=percentage_of_nodes_to_score)
+    for use in uses:
+        plugin = use.plugin
+        if isinstance(plugin, PreEnqueuePlugin) and use.takes("preEnqueue"):
+            profile.pre_enqueues.append(plugin)
+        if isinstance(plugin, FilterPlugin) and use.takes("filter"):
+            profile.filters.append(plugin)
+        if isinstance(plugin, ScorePlugin) and use.takes("score"):
+            if use.weight < 1:
+                raise ConfigError(f"profile {scheduler_name}: the weight of {plugin.name} must be at least 1")
+            profile.scores.append((plugin, use.weight))
+        if isinstance(plugin, ReservePlugin) and use.takes("reserve"):
+            profile.reserves.append(plugin)
+        if isinstance(plugin, PreBindPlugin) and use.takes("preBind"):
+            profile.pre_binds.append(plugin)
+        if isinstance(plugin, PostFilterPlugin) and use.takes("postFilter"):
+            profile.post_filters.append(plugin)
+        if isinstance(plugin, EventsPlugin):
+            profile.registrations.extend(plugin.events_to_register())
+    return profile

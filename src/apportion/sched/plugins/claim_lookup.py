@@ -1,0 +1,48 @@
+"""Which claims a pod uses, and what keeps it from using them."""
+
+from dataclasses import dataclass
+
+from apportion.sched.state import ClaimInfo, ClusterState, PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class PodClaims:
+    """The claims of a pod in the order of its spec, or the text of what is wrong with one of them."""
+
+    claims: tuple[ClaimInfo, ...]
+    problem: str | None = None
+
+
+def find_claims(state: ClusterState, pod: PodInfo) -> PodClaims:
+    """Look up every claim of ``pod``. Behaviour: resourceclaim.Name and foreachPodResourceClaim, with their texts."""
+    found: list[ClaimInfo] = []
+    for entry in pod.kind.template.spec.resource_claims:
+        name = entry.resource_claim_name
+        generated = name is None
+        if generated:
+            if entry.resource_claim_template_name is None:
+                return PodClaims((), f'pod "{pod.key}", spec.resourceClaim {entry.name}: none of the supported fields are set')
+            status = next((s for s in pod.claim_statuses if s.name == entry.name), None)
+            if status is None:
+                return PodClaims((), f'pod "{pod.key}": ResourceClaim not created yet')
+            name = status.resource_claim_name
+            if name is None:
+                continue  # decided that no claim is needed
+        claim = state.claims.find(f"{pod.namespace}/{name}")
+        problem = _problem(pod, name or "", claim, generated)
+        if claim is None or problem is not None:
+            return PodClaims((), problem)
+        found.append(claim)
+    return PodClaims(tuple(found))
+
+
+def _problem(pod: PodInfo, name: str, claim: ClaimInfo | None, generated: bool) -> str | None:
+    if claim is None:
+        return f'could not find ResourceClaim "{pod.namespace}/{name}"'
+    if claim.meta.deletion_timestamp is not None:
+        return f'resourceclaim "{name}" is being deleted'
+    if generated:
+        owner = claim.find_controller()
+        if owner is None or owner.uid != pod.uid:
+            return f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)"
+    return None

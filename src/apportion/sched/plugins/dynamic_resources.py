@@ -1,0 +1,247 @@
+"""DynamicResources: pods with resource claims go to nodes where their devices can be had."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apportion.alloc import Allocator, Problem
+from apportion.api.resource import AllocationResult
+from apportion.api.view import NodeSelector
+from apportion.sched.framework.columns import ZeroScore
+from apportion.sched.framework.commands import (
+    AddClaimFinalizer,
+    AllocateClaim,
+    Command,
+    ReserveClaim,
+    UnreserveClaim,
+)
+from apportion.sched.framework.plugin import NOTHING_TO_FILTER, CommandGenerator, PreFilterResult
+from apportion.sched.framework.status import Status, error, unresolvable
+from apportion.sched.plugins.claim_lookup import find_claims
+from apportion.sched.plugins.device_columns import DeviceColumn, DeviceScore
+from apportion.sched.plugins.handle import Handle
+from apportion.sched.queue import (
+    DEVICE_CLASS,
+    RESOURCE_CLAIM,
+    RESOURCE_SLICE,
+    ActionType,
+    ClusterEvent,
+    Hint,
+    Registration,
+)
+from apportion.sched.state import ClaimInfo, PodInfo, consumer_of
+
+FINALIZER = "resource.kubernetes.io/delete-protection"
+_COLUMNS_MAX = 512
+_NAME = "DynamicResources"
+
+
+@dataclass(slots=True)
+class ClaimState:
+    """What one cycle found out about a pod's claims; Reserve adds the allocations it decided."""
+
+    claims: tuple[ClaimInfo, ...]
+    to_allocate: tuple[ClaimInfo, ...]
+    problem: Problem | None
+    column: DeviceColumn
+    allocations: dict[str, AllocationResult]
+
+
+class DynamicResources:
+    """Structured DRA. Behaviour: plugins/dynamicresources and KEP-4381."""
+
+    name = _NAME
+    per_pod = True
+
+    def __init__(self, handle: Handle) -> None:
+        self._state = handle.state
+        self._rng = handle.rng
+        self._allocator = Allocator(handle.state.devices)
+        self._columns: dict[tuple[object, ...], DeviceColumn] = {}
+        self._zero = ZeroScore()
+
+    # ---- before the queue ---------------------------------------------------------------------------------
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        """Keep the pod waiting while one of its claims is missing or unusable."""
+        if not pod.kind.template.spec.resource_claims:
+            return None
+        problem = find_claims(self._state, pod).problem
+        return None if problem is None else unresolvable(self.name, problem)
+
+    # ---- filter and score ---------------------------------------------------------------------------------
+
+    def pre_filter(self, pod: PodInfo) -> PreFilterResult:
+        """Return the column of nodes where the allocated claims can be used and the others allocated."""
+        if not pod.kind.template.spec.resource_claims:
+            return NOTHING_TO_FILTER
+        found = find_claims(self._state, pod)
+        if found.problem is not None:
+            return PreFilterResult(status=unresolvable(self.name, found.problem))
+        if not found.claims:
+            return NOTHING_TO_FILTER
+        to_allocate = []
+        for claim in found.claims:
+            if claim.allocation is None:
+                if self._state.claims.find_pending(claim.uid) is not None:
+                    text = f"resource claim {claim.meta.name} is in the process of being allocated"
+                    return PreFilterResult(status=unresolvable(self.name, text))
+                to_allocate.append(claim)
+        return self._judge(found.claims, tuple(to_allocate))
+
+    def _judge(self, claims: tuple[ClaimInfo, ...], to_allocate: tuple[ClaimInfo, ...]) -> PreFilterResult:
+        problem = None
+        if to_allocate:
+            problem = self._allocator.prepare([c.input for c in to_allocate])
+            if problem.fault is not None:
+                return PreFilterResult(status=unresolvable(self.name, problem.fault))
+        selectors = tuple(
+            c.allocation.node_selector
+            for c in claims
+            if c.allocation is not None and c.allocation.node_selector is not None
+        )
+        column = self._column(problem, selectors)
+        return PreFilterResult(column=column, state=ClaimState(claims, to_allocate, problem, column, {}))
+
+    def _column(self, problem: Problem | None, selectors: tuple[NodeSelector, ...]) -> DeviceColumn:
+        key = (id(problem), selectors)
+        column = self._columns.get(key)
+        if column is None or column.problem is not problem:
+            if len(self._columns) >= _COLUMNS_MAX:
+                self._columns.clear()
+            column = self._columns[key] = DeviceColumn(self._state, self._allocator, problem, selectors)
+        return column
+
+    def pre_score(self, pod: PodInfo, state: object) -> ZeroScore | DeviceScore:
+        """Return the column that prefers nodes offering the earlier alternatives of prioritized lists."""
+        if not isinstance(state, ClaimState) or state.problem is None:
+            return self._zero
+        return state.column.score
+
+    # ---- reserve ------------------------------------------------------------------------------------------
+
+    def reserve(self, pod: PodInfo, row: int, state: object) -> Status | None:
+        """Decide the devices on the chosen node and keep them in memory until they are in the API."""
+        if not isinstance(state, ClaimState) or state.problem is None:
+            return None
+        node = self._state.nodes.name(row)
+        for claim in state.to_allocate:
+            current = self._state.claims.find(claim.key)
+            if current is None or current.uid != claim.uid or current.allocation is not None:
+                return error(self.name, f"claim {claim.key} was allocated elsewhere in the meantime")
+        results = self._allocator.allocate(state.problem, node, self._rng.uid)
+        for claim, allocation in zip(state.to_allocate, results, strict=True):
+            self._state.claims.signal_pending(claim.key, claim.uid, allocation)
+            state.allocations[claim.uid] = allocation
+        return None
+
+    def unreserve(self, pod: PodInfo, row: int, state: object) -> Sequence[Command]:
+        """Give the devices back; a reservation that reached the API is removed there as well."""
+        if not isinstance(state, ClaimState):
+            return ()
+        commands: list[Command] = []
+        for claim in state.claims:
+            if claim.uid in state.allocations:
+                self._state.claims.remove_pending(claim.key, claim.uid, force=False)
+            current = self._state.claims.find(claim.key)
+            if current is not None and current.uid == claim.uid and current.is_reserved_for(pod.uid):
+                commands.append(UnreserveClaim(claim.meta.namespace, claim.meta.name, claim.uid, pod.uid))
+        state.allocations.clear()
+        return commands
+
+    # ---- bind ---------------------------------------------------------------------------------------------
+
+    def pre_bind_pre_flight(self, pod: PodInfo, row: int, state: object) -> bool:
+        """Return whether the pod has claims."""
+        return isinstance(state, ClaimState)
+
+    def pre_bind(self, pod: PodInfo, row: int, state: object) -> CommandGenerator:
+        """Write allocations and reservations, claim by claim; the first that fails stops the binding."""
+        assert isinstance(state, ClaimState)
+        for claim in state.claims:
+            current = self._state.claims.find(claim.key)
+            if current is None or current.uid != claim.uid:
+                return error(self.name, f"claim {claim.meta.name} got deleted in the meantime")
+            if current.is_reserved_for(pod.uid):
+                continue
+            allocation = state.allocations.get(claim.uid)
+            if allocation is not None:
+                status = yield from self._allocate(pod, current, allocation)
+            else:
+                status = yield from self._reserve(pod, current)
+            if status is not None:
+                return status
+        return None
+
+    def _allocate(self, pod: PodInfo, claim: ClaimInfo, allocation: AllocationResult) -> CommandGenerator:
+        """Add the finalizer if it is missing, then write allocation and first consumer in one go."""
+        meta = claim.meta
+        if claim.allocation is not None:
+            return error(self.name, f"claim {meta.name} was allocated elsewhere in the meantime")
+        version = meta.resource_version
+        if FINALIZER not in meta.finalizers:
+            finalizers = (*meta.finalizers, FINALIZER)
+            outcome = yield AddClaimFinalizer(meta.namespace, meta.name, meta.uid, version, finalizers)
+            if not outcome.is_ok:
+                return error(self.name, f"add finalizer to claim {meta.name}: {outcome.message}")
+            version = self._state.claims.read(outcome.body).meta.resource_version
+        consumer = consumer_of(pod.uid, pod.name)
+        outcome = yield AllocateClaim(meta.namespace, meta.name, meta.uid, version, allocation, consumer)
+        if not outcome.is_ok:
+            return error(self.name, f"allocate claim {meta.name}: {outcome.message}")
+        self._state.claims.assume(self._state.claims.read(outcome.body))
+        self._state.claims.remove_pending(claim.key, meta.uid, force=True)
+        return None
+
+    def _reserve(self, pod: PodInfo, claim: ClaimInfo) -> CommandGenerator:
+        meta = claim.meta
+        if claim.allocation is None:
+            return error(self.name, f"claim {meta.name} got deallocated elsewhere in the meantime")
+        consumer = consumer_of(pod.uid, pod.name)
+        outcome = yield ReserveClaim(
+            meta.namespace,
+            meta.name,
+            meta.uid,
+            meta.resource_version,
+            claim.allocation,
+            consumer,
+            is_first=not claim.status.reserved_for,
+        )
+        if not outcome.is_ok:
+            return error(self.name, f"reserve claim {meta.name}: {outcome.message}")
+        self._state.claims.assume(self._state.claims.read(outcome.body))
+        return None
+
+    # ---- events -------------------------------------------------------------------------------------------
+
+    def events_to_register(self) -> Sequence[Registration]:
+        """Claims, slices, classes, nodes, and the pod's own generated claims."""
+        claim = ClusterEvent(RESOURCE_CLAIM, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE)
+        mine = ClusterEvent("TargetPod", ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
+        node = ClusterEvent(
+            "Node", ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
+        )
+        update = ActionType.ADD | ActionType.UPDATE
+        return [
+            Registration(self.name, claim, self._hint_claim),
+            Registration(self.name, mine, self._hint_pod),
+            Registration(self.name, node, None),
+            Registration(self.name, ClusterEvent(DEVICE_CLASS, update), None),
+            Registration(self.name, ClusterEvent(RESOURCE_SLICE, update | ActionType.DELETE), None),
+        ]
+
+    def _hint_claim(self, pod: PodInfo, old: object, new: object) -> Hint:
+        """A claim that lost its allocation frees devices for anybody; otherwise only the pod's own claims count."""
+        before = old if isinstance(old, ClaimInfo) else None
+        after = new if isinstance(new, ClaimInfo) else None
+        if before is not None and before.allocation is not None and (after is None or after.allocation is None):
+            return Hint.QUEUE
+        if after is None:
+            return Hint.SKIP
+        found = find_claims(self._state, pod)
+        if found.problem is not None or all(c.uid != after.uid for c in found.claims):
+            return Hint.SKIP
+        return Hint.SKIP if before is not None and before.status == after.status else Hint.QUEUE
+
+    def _hint_pod(self, pod: PodInfo, old: object, new: object) -> Hint:
+        updated = new if isinstance(new, PodInfo) else pod
+        return Hint.SKIP if find_claims(self._state, updated).problem is not None else Hint.QUEUE

@@ -1,0 +1,18 @@
+"""What a plugin is built from: the state it reads, the feature gates, and its arguments from the configuration."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from apportion.api.feature_gates import FeatureGates
+from apportion.base import Rng
+from apportion.sched.state import ClusterState
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """Given to every plugin at construction."""
+
+    state: ClusterState
+    gates: FeatureGates
+    rng: Rng
+    args: Mapping[str, object] = field(default_factory=dict)

@@ -1,0 +1,160 @@
+"""NodeResourcesFit: the pod's requests must fit beside those of the pods on the node; scores by a strategy."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from apportion.api.core import Node
+from apportion.sched.framework.columns import RowGroups
+from apportion.sched.framework.plugin import PreFilterResult
+from apportion.sched.framework.status import Code, Status
+from apportion.sched.plugins.handle import Handle
+from apportion.sched.plugins.scoring_strategy import AllocationScore, ScoringStrategy, read_strategy
+from apportion.sched.queue import ActionType, ClusterEvent, Hint, Registration
+from apportion.sched.state import Bools, Int64s, NodeTable, PodInfo
+
+_COLUMNS_MAX = 2048
+
+
+class NodeResourcesFit:
+    """Columns are shared by pods with equal requests. Behaviour: plugins/noderesources/fit.go."""
+
+    name = "NodeResourcesFit"
+    per_pod = False
+
+    def __init__(self, handle: Handle) -> None:
+        self._nodes = handle.state.nodes
+        self._strategy: ScoringStrategy = read_strategy(handle.args)
+        self._ignored = frozenset(_strings(handle.args.get("ignoredResources")))
+        self._ignored_groups = frozenset(_strings(handle.args.get("ignoredResourceGroups")))
+        self._filters: dict[int, FitColumn] = {}
+        self._scores: dict[object, AllocationScore] = {}
+
+    def pre_filter(self, pod: PodInfo) -> PreFilterResult:
+        """Return the column of nodes with enough of everything."""
+        usage = pod.usage
+        column = self._filters.get(usage.id)
+        if column is None:
+            if len(self._filters) >= _COLUMNS_MAX:
+                self._filters.clear()
+            amounts = tuple((i, v) for i, v in usage.amounts if not self._is_ignored(i))
+            column = self._filters[usage.id] = FitColumn(self._nodes, amounts)
+        return PreFilterResult(column=column)
+
+    def _is_ignored(self, resource: int) -> bool:
+        name = self._nodes.resources.items[resource]
+        return name in self._ignored or name.partition("/")[0] in self._ignored_groups
+
+    def pre_score(self, pod: PodInfo, state: object) -> AllocationScore:
+        """Return the strategy's column for these requests."""
+        key = self._strategy.signature(pod.usage)
+        column = self._scores.get(key)
+        if column is None:
+            if len(self._scores) >= _COLUMNS_MAX:
+                self._scores.clear()
+            column = self._scores[key] = AllocationScore(self._nodes, self._strategy, pod.usage)
+        return column
+
+    def events_to_register(self) -> Sequence[Registration]:
+        """Pods that go or shrink, nodes that appear or grow."""
+        gone = ClusterEvent("AssignedPod", ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN)
+        mine = ClusterEvent("TargetPod", ActionType.UPDATE_POD_SCALE_DOWN)
+        node = ClusterEvent("Node", ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)
+        return [
+            Registration(self.name, gone, self._hint_freed),
+            Registration(self.name, mine, None),
+            Registration(self.name, node, self._hint_node),
+        ]
+
+    def _hint_freed(self, pod: PodInfo, old: object, new: object) -> Hint:
+        if not isinstance(old, PodInfo):
+            return Hint.QUEUE
+        if new is None:
+            return Hint.QUEUE  # a deleted pod frees at least its place among the node's pods
+        wanted = {i for i, _ in pod.usage.amounts}
+        return Hint.QUEUE if any(i in wanted for i, _ in old.usage.amounts) else Hint.SKIP
+
+    def _hint_node(self, pod: PodInfo, old: object, new: object) -> Hint:
+        if not isinstance(new, Node):
+            return Hint.SKIP
+        row = self._nodes.row_of.get(new.metadata.name)
+        if row is None:
+            return Hint.SKIP
+        column = self.pre_filter(pod).column
+        assert isinstance(column, FitColumn)
+        return Hint.QUEUE if column.fits(row) else Hint.SKIP
+
+
+def _strings(value: object) -> list[str]:
+    return [str(v) for v in value] if isinstance(value, list | tuple) else []
+
+
+class FitColumn:
+    """Rows with room for ((resource id, amount), ...) and for one more pod."""
+
+    __slots__ = ("_amounts", "_cursor", "_ids", "_nodes", "_wanted", "ok", "stamp")
+
+    def __init__(self, nodes: NodeTable, amounts: tuple[tuple[int, int], ...]) -> None:
+        self._nodes = nodes
+        self._amounts = amounts
+        self._ids = np.array([i for i, _ in amounts], np.intp)
+        self._wanted = np.array([[v] for _, v in amounts], np.int64).reshape(len(amounts), 1)
+        self.stamp = 0
+        self._compute()
+
+    def _compute(self) -> None:
+        nodes = self._nodes
+        self._cursor = nodes.usage.head
+        ok: Bools = nodes.pod_count < nodes.allowed_pods
+        if self._amounts:
+            free = nodes.allocatable[self._ids] - nodes.requested[self._ids]
+            ok &= (free >= self._wanted).all(axis=0)
+        self.ok = ok
+
+    def fits(self, row: int) -> bool:
+        """Return whether the pod fits on one row."""
+        nodes = self._nodes
+        if nodes.pod_count[row] >= nodes.allowed_pods[row]:
+            return False
+        allocatable, requested = nodes.allocatable, nodes.requested
+        return all(allocatable[i, row] - requested[i, row] >= amount for i, amount in self._amounts)
+
+    def refresh(self) -> None:
+        """Bring ``ok`` up to date; only rows whose pods or node changed are looked at."""
+        nodes = self._nodes
+        if self._cursor == nodes.usage.head:
+            return
+        rows = nodes.usage.since(self._cursor, 32)
+        if rows is None or len(self.ok) != nodes.rows:
+            self._compute()
+            return
+        self._cursor = nodes.usage.head
+        for row in rows:
+            self.ok[row] = self.fits(row)
+
+    def statuses(self, rows: Int64s) -> RowGroups:
+        """Name everything there is too little of; unresolvable where an empty node would be too small as well."""
+        nodes = self._nodes
+        lacks = [nodes.pod_count[rows] >= nodes.allowed_pods[rows]]
+        names = ["Too many pods"]
+        hopeless = np.zeros(len(rows), np.bool_)
+        for resource, amount in self._amounts:
+            allocatable = nodes.allocatable[resource, rows]
+            lacks.append(allocatable - nodes.requested[resource, rows] < amount)
+            names.append(f"Insufficient {nodes.resources.items[resource]}")
+            hopeless |= allocatable < amount
+        return _group(rows, np.array([*lacks, hopeless]), names)
+
+
+def _group(rows: Int64s, answers: Bools, names: list[str]) -> RowGroups:
+    """Put rows with the same column of ``answers`` ([reason, row] bool, the last one: hopeless) together."""
+    patterns, group_of = np.unique(answers, axis=1, return_inverse=True)
+    groups: RowGroups = []
+    for number in range(patterns.shape[1]):
+        pattern = patterns[:, number]
+        code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if pattern[-1] else Code.UNSCHEDULABLE
+        reasons = tuple(name for name, lacking in zip(names, pattern, strict=False) if lacking)
+        groups.append((Status(code, reasons, NodeResourcesFit.name), rows[group_of.ravel() == number]))
+    return groups
+
+

@@ -1,0 +1,133 @@
+"""Commands as API requests. A patch carries the preconditions of the decision it stems from."""
+
+from typing import Any, Final
+
+import msgspec
+import orjson
+
+from apportion.api.resource import AllocationResult
+from apportion.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
+from apportion.sched.framework import (
+    AddClaimFinalizer,
+    AllocateClaim,
+    BindPod,
+    Command,
+    DeallocateClaim,
+    EmitEvent,
+    PatchPodCondition,
+    ReserveClaim,
+    UnreserveClaim,
+)
+
+CLAIMS: Final = "resourceclaims"
+
+
+def _bind(c: BindPod, now: str) -> Request:
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"namespace": c.namespace, "name": c.name, "uid": c.uid},
+        "target": {"kind": "Node", "name": c.node_name},
+    }
+    return Request("create", "pods", c.namespace, c.name, orjson.dumps(body), "binding")
+
+
+def _add_finalizer(c: AddClaimFinalizer, now: str) -> Request:
+    meta = {"uid": c.uid, "resourceVersion": c.resource_version, "finalizers": c.finalizers}
+    body = orjson.dumps({"metadata": meta})
+    return Request("patch", CLAIMS, c.namespace, c.name, body, content_type=MERGE_PATCH)
+
+
+def _allocate(c: AllocateClaim, now: str) -> Request:
+    body = {
+        "metadata": {"uid": c.uid, "resourceVersion": c.resource_version},
+        "status": {"allocation": tree_of(c.allocation), "reservedFor": [msgspec.to_builtins(c.consumer)]},
+    }
+    return Request("patch", CLAIMS, c.namespace, c.name, msgspec.json.encode(body), "status", MERGE_PATCH)
+
+
+def _reserve(c: ReserveClaim, now: str) -> Request:
+    if c.is_first:
+        meta = {"uid": c.uid, "resourceVersion": c.resource_version}
+        first = {"metadata": meta, "status": {"reservedFor": [msgspec.to_builtins(c.consumer)]}}
+        return Request("patch", CLAIMS, c.namespace, c.name, orjson.dumps(first), "status", MERGE_PATCH)
+    body = [
+        {"op": "test", "path": "/metadata/uid", "value": c.uid},
+        {"op": "test", "path": "/status/allocation/devices/results", "value": tree_of(c.allocation)["devices"]["results"]},
+        {"op": "add", "path": "/status/reservedFor/-", "value": msgspec.to_builtins(c.consumer)},
+    ]  # fmt: skip
+    return Request("patch", CLAIMS, c.namespace, c.name, orjson.dumps(body), "status", JSON_PATCH)
+
+
+def _unreserve(c: UnreserveClaim, now: str) -> Request:
+    body = {
+        "metadata": {"uid": c.uid},
+        "status": {"reservedFor": [{"$patch": "delete", "uid": c.consumer_uid}]},
+    }
+    return Request(
+        "patch", CLAIMS, c.namespace, c.name, orjson.dumps(body), "status", STRATEGIC_MERGE_PATCH
+    )
+
+
+def _deallocate(c: DeallocateClaim, now: str) -> Request:
+    body = {
+        "metadata": {"uid": c.uid, "resourceVersion": c.resource_version},
+        "status": {"allocation": None, "reservedFor": None, "devices": None},
+    }
+    return Request("patch", CLAIMS, c.namespace, c.name, orjson.dumps(body), "status", MERGE_PATCH)
+
+
+def _patch_condition(c: PatchPodCondition, now: str) -> Request:
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": c.reason,
+        "message": c.message,
+        "lastProbeTime": None,
+        "lastTransitionTime": now,
+    }
+    status: dict[str, Any] = {"conditions": [condition]}
+    if c.nominated_node_name is not None:
+        status["nominatedNodeName"] = c.nominated_node_name or None
+    body = {"metadata": {"uid": c.uid}, "status": status}
+    return Request("patch", "pods", c.namespace, c.name, orjson.dumps(body), "status", STRATEGIC_MERGE_PATCH)
+
+
+def _emit(c: EmitEvent, now: str) -> Request:
+    body = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"namespace": c.namespace, "generateName": f"{c.name}."},
+        "eventTime": now,
+        "type": c.type,
+        "reason": c.reason,
+        "action": c.action,
+        "note": c.note,
+        "reportingController": "default-scheduler",
+        "regarding": {"kind": "Pod", "namespace": c.namespace, "name": c.name, "uid": c.uid},
+    }
+    return Request("create", "events", c.namespace, "", orjson.dumps(body))
+
+
+_BUILDERS: Final[dict[type, Any]] = {
+    BindPod: _bind,
+    AddClaimFinalizer: _add_finalizer,
+    AllocateClaim: _allocate,
+    ReserveClaim: _reserve,
+    UnreserveClaim: _unreserve,
+    DeallocateClaim: _deallocate,
+    PatchPodCondition: _patch_condition,
+    EmitEvent: _emit,
+}
+
+
+def request_of(command: Command, now: str) -> Request:
+    """Return the API request that carries out ``command``; ``now`` is the time in RFC 3339 with microseconds."""
+    request: Request = _BUILDERS[type(command)](command, now)
+    return request
+
+
+def tree_of(allocation: AllocationResult) -> dict[str, Any]:
+    """Return an allocation as the API stores it."""
+    tree: dict[str, Any] = orjson.loads(msgspec.json.encode(allocation))
+    return tree

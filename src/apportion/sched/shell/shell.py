@@ -1,0 +1,147 @@
+"""The shell: feeds what the API says into the scheduler, and carries out what the scheduler decides."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from apportion.api.core import (
+    Namespace,
+    Node,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
+from apportion.api.resource import DeviceClass, DeviceTaintRule, ResourceSlice
+from apportion.api.view import View
+from apportion.base import Clock
+from apportion.client import Response, Transport
+from apportion.sched.cycle import EventHandlers, Scheduler
+from apportion.sched.framework import Outcome
+from apportion.sched.shell.requests import request_of
+
+
+class _Frame(msgspec.Struct, gc=False):
+    type: str
+    object: Raw
+
+
+_FRAME: Final = msgspec.json.Decoder(_Frame).decode
+_OTHER: Final[dict[str, tuple[str, type[View]]]] = {
+    "services": ("Service", Service),
+    "replicationcontrollers": ("ReplicationController", ReplicationController),
+    "replicasets": ("ReplicaSet", ReplicaSet),
+    "statefulsets": ("StatefulSet", StatefulSet),
+}
+# what a pod refers to is watched before the pods are, so that a pod never waits for what is there already
+WATCHED: Final = (
+    "namespaces",
+    "nodes",
+    *_OTHER,
+    "deviceclasses",
+    "resourceslices",
+    "devicetaintrules",
+    "resourceclaims",
+    "pods",
+)
+
+
+class Shell:
+    """Connects one scheduler to one transport."""
+
+    def __init__(self, scheduler: Scheduler, transport: Transport, clock: Clock) -> None:
+        self._scheduler = scheduler
+        self._transport = transport
+        self._clock = clock
+        self._handlers = EventHandlers(scheduler)
+        self._now: tuple[float, str] = (-1.0, "")
+
+    # ---- what the API says --------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Watch everything the scheduler reads."""
+        sinks = self._sinks()
+        for resource in WATCHED:
+            self._transport.watch(resource, sinks[resource])
+
+    def _sinks(self) -> dict[str, Callable[[bytes], None]]:
+        handlers = self._handlers
+        sinks: dict[str, Callable[[bytes], None]] = {
+            "pods": self._on_pod,
+            "resourceclaims": self._on_claim,
+            "nodes": _view_sink(Node, handlers.node, handlers.node_gone),
+            "namespaces": _view_sink(Namespace, handlers.namespace, handlers.namespace_gone),
+            "resourceslices": _view_sink(ResourceSlice, handlers.resource_slice, handlers.resource_slice_gone),
+            "deviceclasses": _view_sink(DeviceClass, handlers.device_class, handlers.device_class_gone),
+            "devicetaintrules": _view_sink(
+                DeviceTaintRule, handlers.device_taint_rule, handlers.device_taint_rule_gone
+            ),
+        }
+        for resource, (kind, view) in _OTHER.items():
+            sinks[resource] = partial(_on_other, handlers, kind, msgspec.json.Decoder(view).decode)
+        return sinks
+
+    def _on_pod(self, frame: bytes) -> None:
+        event = _FRAME(frame)
+        pod = self._scheduler.state.reader.read(event.object)
+        if event.type == "DELETED":
+            self._handlers.pod_gone(pod.uid)
+        else:
+            self._handlers.pod(pod)
+
+    def _on_claim(self, frame: bytes) -> None:
+        event = _FRAME(frame)
+        claim = self._scheduler.state.claims.read(event.object)
+        if event.type == "DELETED":
+            self._handlers.claim_gone(claim.key)
+        else:
+            self._handlers.claim(claim)
+
+    # ---- what the scheduler decides -----------------------------------------------------------------------
+
+    def send(self) -> int:
+        """Carry out the commands that wait; returns how many there were."""
+        outbox, resume = self._scheduler.outbox, self._scheduler.resume
+        sent = 0
+        while outbox:
+            number, command = outbox.popleft()
+            self._transport.submit(request_of(command, self._timestamp()), partial(_answer, resume, number))
+            sent += 1
+        return sent
+
+    def _timestamp(self) -> str:
+        now_s = self._clock.now()
+        if self._now[0] != now_s:
+            self._now = (now_s, datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+        return self._now[1]
+
+
+def _answer(resume: Callable[[int, Outcome], None], number: int, response: Response) -> None:
+    resume(number, Outcome(response.code, response.message, response.body))
+
+
+def _view_sink(
+    view: type[View], changed: Callable[..., None], gone: Callable[[str], None]
+) -> Callable[[bytes], None]:
+    decode = msgspec.json.Decoder(view).decode
+
+    def sink(frame: bytes) -> None:
+        event = _FRAME(frame)
+        found = decode(event.object)
+        if event.type == "DELETED":
+            gone(found.metadata.name)  # type: ignore[attr-defined]
+        else:
+            changed(found)
+
+    return sink
+
+
+def _on_other(handlers: EventHandlers, kind: str, decode: Callable[[Raw], View], frame: bytes) -> None:
+    event = _FRAME(frame)
+    view = decode(event.object)
+    key: str = view.metadata.key  # type: ignore[attr-defined]
+    handlers.other(kind, key, None if event.type == "DELETED" else view)

@@ -1,0 +1,58 @@
+"""The scheduler's picture of the cluster, as columns. See README.md."""
+
+from apportion.sched.state.claims import ClaimInfo, ClaimStore, consumer_of
+from apportion.sched.state.cluster import ClusterState, host_ports_of
+from apportion.sched.state.counts import Clause, DomainCounter, NamespaceScope, PodCounter
+from apportion.sched.state.labels import Bools, Int32s, LabelColumn
+from apportion.sched.state.masks import (
+    HARD_EFFECTS,
+    NodeMask,
+    TaintTest,
+    find_untolerated,
+    node_names_of,
+)
+from apportion.sched.state.nodes import CPU, EPHEMERAL_STORAGE, MEMORY, Int64s, NodeTable, TaintSet, decode_node
+from apportion.sched.state.pods import PodHead, PodInfo, PodKind, PodTemplate, Usage
+from apportion.sched.state.ports import HostPort
+from apportion.sched.state.terms import PREFERRED, PREFERRED_ANTI, REQUIRED, REQUIRED_ANTI, AffinityTerm, PodTerms, RunningTerm, get_terms
+
+__all__ = [
+    "CPU",
+    "EPHEMERAL_STORAGE",
+    "HARD_EFFECTS",
+    "MEMORY",
+    "PREFERRED",
+    "PREFERRED_ANTI",
+    "REQUIRED",
+    "REQUIRED_ANTI",
+    "AffinityTerm",
+    "Bools",
+    "ClaimInfo",
+    "ClaimStore",
+    "Clause",
+    "ClusterState",
+    "DomainCounter",
+    "HostPort",
+    "Int32s",
+    "Int64s",
+    "LabelColumn",
+    "NamespaceScope",
+    "NodeMask",
+    "NodeTable",
+    "PodCounter",
+    "PodHead",
+    "PodInfo",
+    "PodKind",
+    "PodTemplate",
+    "PodTerms",
+    "RunningTerm",
+    "TaintSet",
+    "TaintTest",
+    "Usage",
+    "consumer_of",
+    "decode_node",
+    "find_untolerated",
+    "get_terms",
+    "host_ports_of",
+    "node_names_of",
+]

@@ -1,0 +1,207 @@
+"""Resource claims: what the API said, what was assumed after a write, and allocations still on their way.
+
+Stored, assumed and pending allocations are one picture: whichever is newest for a claim is what the device table
+holds for it, so two decisions can never take the same device. Behaviour: kube-scheduler's claim tracker
+(assume cache plus in-flight allocations with a share count).
+"""
+
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from apportion.alloc import ClaimInput, DeviceTable
+from apportion.api.resource import AllocationResult, ResourceClaimConsumerReference, ResourceClaimSpec, ResourceClaimStatus
+from apportion.api.view import OwnerReference, View
+from apportion.sched.state.interning import Interner
+
+
+class ClaimMeta(View):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    deletion_timestamp: str | None = None
+    annotations: dict[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
+
+
+class ClaimHead(View):
+    """A claim whose spec is left as bytes, to be looked up among those met before."""
+
+    metadata: ClaimMeta = ClaimMeta()
+    spec: Raw = Raw(b"{}")
+    status: ResourceClaimStatus = ResourceClaimStatus()
+
+
+class ClaimInfo:
+    """One resource claim as read; never changed."""
+
+    __slots__ = ("input", "key", "meta", "status")
+
+    def __init__(self, meta: ClaimMeta, status: ResourceClaimStatus, claim: ClaimInput) -> None:
+        self.meta = meta
+        self.status = status
+        self.input = claim
+        self.key = f"{meta.namespace}/{meta.name}"
+
+    @property
+    def uid(self) -> str:
+        """The claim's uid: what holds its devices in the device table."""
+        return self.meta.uid
+
+    @property
+    def allocation(self) -> AllocationResult | None:
+        """The allocation in this version of the claim."""
+        return self.status.allocation
+
+    def is_reserved_for(self, pod_uid: str) -> bool:
+        """Return whether the pod with this uid may use the claim."""
+        return any(ref.uid == pod_uid for ref in self.status.reserved_for)
+
+    def find_controller(self) -> OwnerReference | None:
+        """Return the owner that controls the claim."""
+        return next((o for o in self.meta.owner_references if o.controller), None)
+
+
+class PendingAllocation:
+    """An allocation that was decided and is not in the API yet, and how many pods share it."""
+
+    __slots__ = ("allocation", "sharers")
+
+    def __init__(self, allocation: AllocationResult) -> None:
+        self.allocation = allocation
+        self.sharers = 1
+
+
+_DECODE: Final = msgspec.json.Decoder(ClaimHead).decode
+_DECODE_SPEC: Final = msgspec.json.Decoder(ResourceClaimSpec).decode
+
+
+class ClaimStore:
+    """All claims by ``namespace/name``. The one writer of what claims hold in the device table."""
+
+    def __init__(self, devices: DeviceTable) -> None:
+        self._devices = devices
+        self._api: dict[str, ClaimInfo] = {}
+        self._assumed: dict[str, ClaimInfo] = {}
+        self._pending: dict[str, PendingAllocation] = {}
+        self._held: dict[str, AllocationResult] = {}
+        self._spec_ids: Interner[bytes] = Interner()
+        self._specs: list[ResourceClaimSpec] = []
+
+    # ---- reading ------------------------------------------------------------------------------------------
+
+    def read(self, raw: bytes | Raw) -> ClaimInfo:
+        """Return the claim in ``raw``; its spec is parsed once for all claims with the same bytes."""
+        head = _DECODE(raw)
+        spec_id = self._spec_ids.intern(bytes(head.spec))
+        if spec_id == len(self._specs):
+            self._specs.append(_DECODE_SPEC(head.spec))
+        meta = head.metadata
+        claim = ClaimInput(meta.uid, meta.namespace, meta.name, self._specs[spec_id], spec_id)
+        return ClaimInfo(meta, head.status, claim)
+
+    def find(self, key: str) -> ClaimInfo | None:
+        """Return the newest known version of a claim: assumed, or else as the API said."""
+        return self._assumed.get(key) or self._api.get(key)
+
+    def find_pending(self, uid: str) -> PendingAllocation | None:
+        """Return the allocation on its way for the claim with this uid."""
+        return self._pending.get(uid)
+
+    def values(self) -> list[ClaimInfo]:
+        """Return all claims in their newest version, in the order in which they appeared."""
+        return [self._assumed.get(key, claim) for key, claim in self._api.items()]
+
+    # ---- what the API says --------------------------------------------------------------------------------
+
+    def apply(self, claim: ClaimInfo) -> ClaimInfo | None:
+        """Store the API's version and return the one that was current before. An older one changes nothing."""
+        before = self.find(claim.key)
+        replaced = self._api.get(claim.key)
+        self._api[claim.key] = claim
+        if replaced is not None and replaced.uid != claim.uid:
+            self._hold(replaced.uid, None)
+        assumed = self._assumed.get(claim.key)
+        if assumed is not None and (assumed.uid != claim.uid or not _is_older(claim, assumed)):
+            del self._assumed[claim.key]
+        self._settle(claim.key, claim.uid)
+        return before
+
+    def remove(self, key: str) -> ClaimInfo | None:
+        """Forget a claim that is gone from the API; returns its last version."""
+        before = self.find(key)
+        self._api.pop(key, None)
+        self._assumed.pop(key, None)
+        if before is not None:
+            self._settle(key, before.uid)
+        return before
+
+    # ---- what the scheduler decided -----------------------------------------------------------------------
+
+    def assume(self, claim: ClaimInfo) -> None:
+        """Take the answer of our own write as current until the watch brings it."""
+        current = self.find(claim.key)
+        if current is None or current.uid != claim.uid or _is_older(claim, current):
+            return
+        self._assumed[claim.key] = claim
+        self._settle(claim.key, claim.uid)
+
+    def signal_pending(self, key: str, uid: str, allocation: AllocationResult) -> bool:
+        """Record a decided allocation, or share the one on its way. False when the claim is allocated already."""
+        found = self._pending.get(uid)
+        if found is not None:
+            found.sharers += 1
+            return True
+        current = self.find(key)
+        if current is not None and current.uid == uid and current.allocation is not None:
+            return False
+        self._pending[uid] = PendingAllocation(allocation)
+        self._settle(key, uid)
+        return True
+
+    def remove_pending(self, key: str, uid: str, force: bool) -> bool:
+        """Drop the allocation on its way when nobody else shares it, or in any case with ``force``."""
+        found = self._pending.get(uid)
+        if found is None:
+            return False
+        if found.sharers > 1 and not force:
+            found.sharers -= 1
+            return False
+        del self._pending[uid]
+        self._settle(key, uid)
+        return True
+
+    # ---- devices ------------------------------------------------------------------------------------------
+
+    def _settle(self, key: str, uid: str) -> None:
+        pending = self._pending.get(uid)
+        if pending is not None:
+            self._hold(uid, pending.allocation)
+            return
+        claim = self.find(key)
+        self._hold(uid, claim.allocation if claim is not None and claim.uid == uid else None)
+
+    def _hold(self, uid: str, allocation: AllocationResult | None) -> None:
+        held = self._held.get(uid)
+        if held == allocation:
+            return
+        if allocation is None:
+            del self._held[uid]
+            self._devices.give_back(uid)
+        else:
+            self._held[uid] = allocation
+            self._devices.take(uid, allocation)
+
+
+def _is_older(claim: ClaimInfo, than: ClaimInfo) -> bool:
+    """Compare resource versions; versions that are not numbers are taken as newer (they come in order)."""
+    mine, other = claim.meta.resource_version, than.meta.resource_version
+    return mine.isdigit() and other.isdigit() and int(mine) < int(other)
+
+
+def consumer_of(pod_uid: str, pod_name: str) -> ResourceClaimConsumerReference:
+    """Return the reservedFor entry of a pod."""
+    return ResourceClaimConsumerReference(resource="pods", name=pod_name, uid=pod_uid)

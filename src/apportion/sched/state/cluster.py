@@ -1,0 +1,191 @@
+"""ClusterState: everything the scheduler knows, as columns and indexes. One writer; everyone else reads.
+
+It learns from events (what the API said) and from the scheduler's own decisions: a pod is *assumed* on a node,
+later *confirmed* by the event that shows it there, or *forgotten*.
+"""
+
+from collections.abc import Mapping
+
+from apportion.alloc import DeviceTable, Features
+from apportion.api.core import Node
+from apportion.api.view import View
+from apportion.base import InvariantError
+from apportion.sched.state.claims import ClaimStore
+from apportion.sched.state.counts import LabelGroups
+from apportion.sched.state.images import ImageTable
+from apportion.sched.state.masks import NodeMasks
+from apportion.sched.state.nodes import NodeTable
+from apportion.sched.state.pods import PodInfo, PodReader
+from apportion.sched.state.ports import PortTable, host_ports
+from apportion.sched.state.terms import RunningTerms
+
+NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+class ClusterState:
+    """The scheduler's picture of the cluster."""
+
+    def __init__(self, features: Features | None = None) -> None:
+        self.nodes = NodeTable()
+        self.namespaces: dict[str, dict[str, str]] = {}
+        self.groups = LabelGroups(self.nodes, self.namespace_labels)
+        self.masks = NodeMasks(self.nodes)
+        self.terms = RunningTerms(self.nodes)
+        self.ports = PortTable()
+        self.images = ImageTable()
+        self.devices = DeviceTable(features or Features())
+        self.claims = ClaimStore(self.devices)
+        self.reader = PodReader(self.nodes.resource_id, self.groups)
+        self.objects: dict[str, dict[str, View]] = {}
+        self.pods: dict[str, PodInfo] = {}  # every pod that has a node, assumed ones included, by uid
+        self.assumed: dict[str, PodInfo] = {}
+        self._on_row: dict[int, dict[str, PodInfo]] = {}
+        self._other_epoch = 0
+
+    @property
+    def plan_epoch(self) -> int:
+        """Rises when pods of a kind may have to be judged by other columns than before."""
+        return self._other_epoch + self.terms.epoch
+
+    def namespace_labels(self, namespace: str) -> dict[str, str]:
+        """Return the labels of a namespace; the name label alone when no Namespace object was seen."""
+        found = self.namespaces.get(namespace)
+        return {NAME_LABEL: namespace} if found is None else found
+
+    # ---- nodes --------------------------------------------------------------------------------------------
+
+    def apply_node(self, node: Node) -> int:
+        """Add a node or replace what is known of it. Returns its row."""
+        name = node.metadata.name
+        self.devices.set_node(name, node.metadata.labels)
+        row = self.nodes.set_node(node)
+        self.images.set_node(row, node)
+        return row
+
+    def remove_node(self, name: str) -> None:
+        """Forget a node; its row is kept until the last pod on it is gone."""
+        self.devices.remove_node(name)
+        row = self.nodes.unset_node(name)
+        if row is None:
+            return
+        self.images.set_node(row, None)
+        if not self._on_row.get(row):
+            self.nodes.release_row(row)
+
+    # ---- pods ---------------------------------------------------------------------------------------------
+
+    def add_pod(self, pod: PodInfo) -> None:
+        """Take in a pod that has a node, as the API shows it; confirms an assumed pod."""
+        known = self.pods.get(pod.uid)
+        row = self.nodes.ensure_row(pod.node_name)
+        if known is not None:
+            self.assumed.pop(pod.uid, None)
+            if known.row == row and _weighs_the_same(known, pod):
+                pod.row = row
+                self.pods[pod.uid] = pod
+                self._on_row[row][pod.uid] = pod
+                return
+            self._displace(known)
+        self._place(pod, row)
+
+    def remove_pod(self, uid: str) -> PodInfo | None:
+        """Forget a pod that is gone or has ended. Returns what was known of it."""
+        known = self.pods.get(uid)
+        if known is not None:
+            self.assumed.pop(uid, None)
+            self._displace(known)
+        return known
+
+    def assume(self, pod: PodInfo, row: int) -> None:
+        """Count ``pod`` on ``row`` before the API knows. Raises InvariantError when it has a node already."""
+        if pod.uid in self.pods:
+            raise InvariantError(f"pod {pod.key} is on node {self.pods[pod.uid].node_name} already")
+        pod.node_name = self.nodes.name(row)
+        self._place(pod, row)
+        self.assumed[pod.uid] = pod
+
+    def forget(self, pod: PodInfo) -> bool:
+        """Take back an assumption. False when the pod is not assumed any more (confirmed, or gone)."""
+        known = self.assumed.pop(pod.uid, None)
+        if known is None:
+            return False
+        self._displace(known)
+        known.node_name = ""
+        return True
+
+    def pods_on(self, row: int) -> Mapping[str, PodInfo]:
+        """Return the pods on a row, by uid."""
+        return self._on_row.get(row, {})
+
+    def _place(self, pod: PodInfo, row: int) -> None:
+        pod.row = row
+        self.pods[pod.uid] = pod
+        on_row = self._on_row.get(row)
+        if on_row is None:
+            on_row = self._on_row[row] = {}
+        on_row[pod.uid] = pod
+        self._count(pod, row, 1)
+
+    def _displace(self, pod: PodInfo) -> None:
+        row = pod.row
+        del self.pods[pod.uid]
+        on_row = self._on_row[row]
+        del on_row[pod.uid]
+        self._count(pod, row, -1)
+        pod.row = -1
+        if not on_row:
+            del self._on_row[row]
+            if not self.nodes.valid[row]:
+                self.nodes.release_row(row)
+
+    def _count(self, pod: PodInfo, row: int, sign: int) -> None:
+        """Add the pod to every column; cost grows with its requests and the selectors that match it."""
+        nodes, usage, kind = self.nodes, pod.usage, pod.kind
+        for resource, amount in usage.amounts:
+            nodes.requested[resource, row] += sign * amount
+        nodes.nonzero[0, row] += sign * usage.nonzero[0]
+        nodes.nonzero[1, row] += sign * usage.nonzero[1]
+        nodes.pod_count[row] += sign
+        self.groups.add_pod(kind.group, row, sign, not pod.terminating)
+        spec = kind.template.spec
+        if spec.affinity is not None:
+            self.terms.add_pod(kind, row, sign)
+        ports = host_ports_of(pod)
+        if ports:
+            self.ports.add(ports, row, sign)
+        nodes.usage.add(row)
+
+    # ---- the rest -----------------------------------------------------------------------------------------
+
+    def apply_namespace(self, name: str, labels: dict[str, str] | None) -> None:
+        """Store the labels of a namespace; None when it is gone."""
+        before = self.namespace_labels(name)
+        if labels is None:
+            self.namespaces.pop(name, None)
+        else:
+            self.namespaces[name] = labels
+        if self.namespace_labels(name) != before:
+            self.groups.namespace_changed(name)
+            self._other_epoch += 1
+
+    def apply_object(self, kind: str, key: str, view: View | None) -> None:
+        """Store an object that plugins look up by kind (Service, ReplicaSet, ...); None when it is gone."""
+        of_kind = self.objects.setdefault(kind, {})
+        if view is None:
+            of_kind.pop(key, None)
+        else:
+            of_kind[key] = view
+        self._other_epoch += 1
+
+
+def _weighs_the_same(known: PodInfo, pod: PodInfo) -> bool:
+    return known.kind is pod.kind and known.usage is pod.usage and known.terminating == pod.terminating
+
+
+def host_ports_of(pod: PodInfo) -> tuple[tuple[str, int, str], ...]:
+    """Return the host ports of a pod; worked out once per template."""
+    facts = pod.kind.template.facts
+    found = facts.get("hostPorts")
+    if found is None:
+        found = facts["hostPorts"] = host_ports(pod.kind.template.spec)
+    return found  # type: ignore[return-value]
