@@ -72,7 +72,7 @@ def _set_pod(tree: Tree) -> Tree:
 
 
 def set_pod_spec_defaults(spec: Tree) -> Tree:
-    """Return a pod's spec with requests taken from limits, ports completed and names of defaults filled in."""
+    """Return a pod's spec with requests taken from limits and with completed ports."""
     spec = {"restartPolicy": "Always", "schedulerName": DEFAULT_SCHEDULER, **spec}
     host_network = spec.get("hostNetwork") is True
 

@@ -1,4 +1,4 @@
-"""The compile error of the room. Errors at run time are values (``values.Failure``), because CEL absorbs them."""
+"""The compile error. Errors at run time are values (``values.Failure``), because CEL absorbs them."""
 
 from apportion.base import InputError
 

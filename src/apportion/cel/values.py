@@ -117,8 +117,8 @@ _MAPS: Final = frozenset((dict, DomainMap))
 def find_entry(entries: dict[Value, Value], key: Value) -> Value:
     """Return the value under ``key``, or a Failure that says there is none.
 
-    Numbers of different kinds meet when they are equal, ``true`` and ``1`` never do, which a Python dict alone
-    would not keep apart.
+    Numbers of different kinds meet when they are equal, ``true`` and ``1`` never do, which a Python dict
+    alone would not keep apart.
     """
     found = entries.get(key, _MISSING)
     if found is _MISSING:
@@ -148,8 +148,8 @@ def format_key(key: Value) -> str:
 def equals(left: Value, right: Value) -> Value:
     """Return whether two values are equal in CEL, or a Failure.
 
-    Values of different types are unequal, except that numbers compare by amount, and that a Kubernetes type on
-    the left refuses anything else (as in k8s.io/apiserver/pkg/cel).
+    Values of different types are unequal, except that numbers compare by amount, and that a Kubernetes type
+    on the left refuses anything else (as in k8s.io/apiserver/pkg/cel).
     """
     kind, other = left.__class__, right.__class__
     if kind in _NUMBERS:
@@ -159,7 +159,9 @@ def equals(left: Value, right: Value) -> Value:
     if kind in _MAPS:
         return other in _MAPS and _equal_maps(left, right)
     if kind is Optional:
-        return other is Optional and left.has == right.has and (not left.has or equals(left.value, right.value))
+        return (
+            other is Optional and left.has == right.has and (not left.has or equals(left.value, right.value))
+        )
     if kind is not other:
         return NO_OVERLOAD if _refuses_others(kind) else False
     return bool(left == right)

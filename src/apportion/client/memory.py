@@ -110,9 +110,13 @@ class MemoryTransport(Transport):
         pod, binding = orjson.loads(raw), orjson.loads(request.body)
         uid = binding["metadata"].get("uid")
         if uid and uid != pod["metadata"].get("uid"):
-            return Response(409, message=f"the UID in the precondition ({uid}) does not match the UID of the pod")
+            return Response(
+                409, message=f"the UID in the precondition ({uid}) does not match the UID of the pod"
+            )
         if pod["spec"].get("nodeName"):
-            return Response(409, message=f"pod {request.name} is already assigned to node {pod['spec']['nodeName']!r}")
+            return Response(
+                409, message=f"pod {request.name} is already assigned to node {pod['spec']['nodeName']!r}"
+            )
         pod["spec"]["nodeName"] = binding["target"]["name"]
         _set_condition(pod, {"type": "PodScheduled", "status": "True"})
         self._store(key, pod, "MODIFIED")
@@ -133,7 +137,10 @@ class MemoryTransport(Transport):
             for name in ("uid", "resourceVersion"):
                 if name in meta and meta[name] != tree["metadata"].get(name):
                     text = "the object has been modified; please apply your changes to the latest version"
-                    return Response(409, message=f'Operation cannot be fulfilled on {request.resource} "{request.name}": {text}')
+                    return Response(
+                        409,
+                        message=f'Operation cannot be fulfilled on {request.resource} "{request.name}": {text}',
+                    )
             _merge(tree, patch)
         return Response(200, self._store(key, tree, "MODIFIED"))
 

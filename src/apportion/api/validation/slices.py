@@ -128,8 +128,8 @@ def _validate_device_nodes(errors: FieldErrors, field: str, device: Device, per_
         errors.invalid(field, None, why)
     if per_device and chosen != 1:
         why = (
-            "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` "
-            "is set to true in the ResourceSlice spec"
+            "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when "
+            "`perDeviceNodeSelection` is set to true in the ResourceSlice spec"
         )
         if chosen:
             errors.invalid(field, None, why)

@@ -1,0 +1,1 @@
+"""The worst-case cost of an expression."""

@@ -1,0 +1,1 @@
+"""The language: tokens, tree, macros and types of an expression."""

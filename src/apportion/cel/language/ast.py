@@ -1,4 +1,4 @@
-"""The syntax tree. The parser builds it, the checker fills in ``type`` and ``overloads``, the planner reads it.
+"""The syntax tree: the parser builds it, the checker fills in types and overloads, the planner reads it.
 
 Positions are offsets into the source: ``pos`` is where an error about the node points, ``start`` and ``end``
 delimit the text the user wrote for it.

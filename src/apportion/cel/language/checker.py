@@ -6,7 +6,7 @@ asks for. Stops at the first error.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, NoReturn
+from typing import Final
 
 from apportion.cel.errors import CompileError
 from apportion.cel.language import types
@@ -90,8 +90,8 @@ class _Checker:
         for child in list_children(node):
             self.settle(child)
 
-    def reject(self, node: Expr, text: str) -> NoReturn:
-        raise CompileError(text, self.source, node.pos)
+    def rejection(self, node: Expr, text: str) -> CompileError:
+        return CompileError(text, self.source, node.pos)
 
     def show(self, *found: Type) -> str:
         return ", ".join(str(self.unifier.resolve(t, unbound=DYN)) for t in found)
@@ -113,7 +113,7 @@ class _Checker:
         if found is None and node.name in TYPE_NAMES:
             found = type_of(TYPE_NAMES[node.name])
         if found is None:
-            self.reject(node, f"undeclared reference to {node.name!r} (in container '')")
+            raise self.rejection(node, f"undeclared reference to {node.name!r} (in container '')")
         return found
 
     def check_select(self, node: Select) -> Type:
@@ -129,13 +129,13 @@ class _Checker:
         if holder == types.DEVICE:
             found = self.environment.device_fields.get(node.field)
             if found is None:
-                self.reject(node, f"undefined field {node.field!r}")
+                raise self.rejection(node, f"undefined field {node.field!r}")
             return found
         if holder.name == "map" and self.unifier.assign_all((holder.params[0],), (types.STRING,)):
             return holder.params[1]
         if is_dynamic(holder) or holder.is_variable:
             return DYN
-        self.reject(node, f"type '{self.show(holder)}' does not support field selection")
+        raise self.rejection(node, f"type '{self.show(holder)}' does not support field selection")
 
     def check_index(self, node: Index) -> Type:
         operand, key = self.unifier.resolve(self.check(node.operand)), self.check(node.key)
@@ -148,7 +148,7 @@ class _Checker:
             found = holder.params[1]
         if found is None:
             shown = self.show(operand, key)
-            self.reject(node, f"found no matching overload for '_[_]' applied to '({shown})'")
+            raise self.rejection(node, f"found no matching overload for '_[_]' applied to '({shown})'")
         return optional_of(found) if wrapped or node.optional else found
 
     def check_call(self, node: Call) -> Type:
@@ -156,10 +156,10 @@ class _Checker:
         overloads = self.environment.functions.get(node.function)
         operands = tuple(self.check(operand) for operand in node.operands)
         if overloads is None:
-            self.reject(node, f"undeclared reference to {node.function!r} (in container '')")
+            raise self.rejection(node, f"undeclared reference to {node.function!r} (in container '')")
         result = self.match_overloads(node, overloads, operands)
         if result is None:
-            self.reject_call(node, operands)
+            raise self.call_rejection(node, operands)
         return result
 
     def resolve_namespace(self, node: Call) -> None:
@@ -188,16 +188,19 @@ class _Checker:
                 result = DYN
         return result
 
-    def reject_call(self, node: Call, operands: tuple[Type, ...]) -> NoReturn:
+    def call_rejection(self, node: Call, operands: tuple[Type, ...]) -> CompileError:
         shown = f"({self.show(*operands)})"
         if node.target is not None:
             shown = f"{self.show(operands[0])}.({self.show(*operands[1:])})"
-        self.reject(node, f"found no matching overload for '{node.function}' applied to '{shown}'")
+        return self.rejection(node, f"found no matching overload for '{node.function}' applied to '{shown}'")
 
     def expect(self, node: Expr, expected: Type) -> None:
         found = self.check(node)
         if not self.unifier.assign_all((expected,), (found,)):
-            self.reject(node, f"expected type '{self.show(expected)}' but found '{self.show(found)}'")
+            raise self.mismatch(node, self.show(expected), found)
+
+    def mismatch(self, node: Expr, expected: str, found: Type) -> CompileError:
+        return self.rejection(node, f"expected type '{expected}' but found '{self.show(found)}'")
 
     def check_logic(self, node: Logic) -> Type:
         for term in node.terms:
@@ -210,7 +213,7 @@ class _Checker:
         joined = self.unifier.join(then, otherwise)
         if joined is None:
             shown = f"bool, {self.show(then, otherwise)}"
-            self.reject(node, f"found no matching overload for '_?_:_' applied to '({shown})'")
+            raise self.rejection(node, f"found no matching overload for '_?_:_' applied to '({shown})'")
         return joined
 
     def join_all(self, nodes: list[Expr], optional: frozenset[int]) -> Type:
@@ -220,12 +223,11 @@ class _Checker:
             if i in optional:
                 inner = self.unifier.fresh()
                 if not self.unifier.assign_all((optional_of(inner),), (found,)):
-                    self.reject(node, f"expected type 'optional_type' but found '{self.show(found)}'")
+                    raise self.mismatch(node, "optional_type", found)
                 found = self.unifier.resolve(inner)
             wider = found if joined is None else self.unifier.join(joined, found)
             if wider is None:
-                expected = self.show(joined or DYN)
-                self.reject(node, f"expected type '{expected}' but found '{self.show(found)}'")
+                raise self.mismatch(node, self.show(joined or DYN), found)
             joined = wider
         return joined or self.unifier.fresh()
 
@@ -250,10 +252,9 @@ class _Checker:
         if holder == DYN or holder.is_variable:
             return DYN, DYN
         shown = self.show(holder)
-        self.reject(
-            node.iter_range,
-            f"expression of type '{shown}' cannot be range of a comprehension (must be list, map, or dynamic)",
-        )
+        limits = "must be list, map, or dynamic"
+        text = f"expression of type '{shown}' cannot be range of a comprehension ({limits})"
+        raise self.rejection(node.iter_range, text)
 
     def check_bind(self, node: Bind) -> Type:
         with self.scope((node.name, self.check(node.init))):

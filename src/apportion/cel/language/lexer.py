@@ -12,7 +12,7 @@ _SPEC = re.compile(
     rf"""
     (?P<space>[ \t\r\n\f]+|//[^\n]*)
   | (?P<text>{_STRING_PREFIX}(?:\"\"\"|'''|"|'))
-  | (?P<number>0[xX][0-9a-fA-F]+[uU]?|(?:\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?)|\d+[uU]?)
+  | (?P<number>0[xX][0-9a-fA-F]+[uU]?|\d*\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+[uU]?)
   | (?P<ident>[_a-zA-Z][_a-zA-Z0-9]*)
   | (?P<symbol>&&|\|\||==|!=|<=|>=|[-+*/%!<>?:.,()\[\]{{}}])
     """,
@@ -31,7 +31,7 @@ class Token:
 
 
 def split_tokens(source: str) -> list[Token]:
-    """Return the tokens of ``source`` and an ``end`` token; raises CompileError at the first bad character."""
+    """Return the tokens and an ``end`` token; raises CompileError at the first bad character."""
     tokens: list[Token] = []
     offset = 0
     while offset < len(source):

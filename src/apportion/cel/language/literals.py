@@ -35,7 +35,7 @@ def read_text(source: str, offset: int, opening: str) -> tuple[str | bytes, int]
     end = _find_end(source, start, quote, raw="r" in prefix)
     if end is None:
         raise CompileError(
-            f"Syntax error: token recognition error at: {source[offset : offset + 40]!r}; the quote is not closed",
+            f"Syntax error: token recognition error at: {source[offset : offset + 40]!r}: no closing quote",
             source,
             offset,
         )

@@ -1,7 +1,7 @@
 """Expands macros: calls whose arguments are rewritten before they are checked.
 
-Shapes of the expansions follow cel-go (parser/macro.go, ext/comprehensions.go, cel/library.go), since costs are
-counted over them.
+Shapes of the expansions follow cel-go (parser/macro.go, ext/comprehensions.go, cel/library.go), since costs
+are counted over them.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ Expander: TypeAlias = Callable[["_Site"], Expr]
 
 
 def expand_macro(call: Call, source: str) -> Expr | None:
-    """Return what ``call`` stands for when it is a macro, else None; raises CompileError when it is misused."""
+    """Return what ``call`` stands for when it is a macro, else None; raises CompileError on misuse."""
     namespace = call.target.name if isinstance(call.target, Ident) else None
     arity = len(call.args)
     if call.target is None:

@@ -1,7 +1,7 @@
 """Parses an expression into a syntax tree; macros are expanded on the way.
 
-The grammar is that of the CEL language definition (langdef.md), without message construction, which no type of
-the device environment needs.
+The grammar is that of the CEL language definition (langdef.md), without message construction, which no type
+of the device environment needs.
 """
 
 from typing import Final
@@ -34,7 +34,10 @@ _LEVELS: Final = {"||": 1, "&&": 2, "+": 4, "-": 4, "*": 5, "/": 5, "%": 5} | di
 _FUNCTIONS: Final = {op: f"_{op}_" for op in _LEVELS} | {"in": "@in"}
 _LITERALS: Final = {"true": True, "false": False, "null": None}
 _RESERVED: Final = frozenset(
-    "as break const continue else for function if import let loop package namespace return var void while".split()
+    (
+        *("as", "break", "const", "continue", "else", "for", "function", "if", "import"),
+        *("let", "loop", "package", "namespace", "return", "var", "void", "while"),
+    )
 )
 
 
@@ -93,9 +96,7 @@ class _Parser:
     def parse_expr(self) -> Expr:
         self.nesting += 1
         if self.nesting > NESTING_MAX:
-            raise CompileError(
-                f"expression nests deeper than {NESTING_MAX}", self.source, self.token.start
-            )
+            raise CompileError(f"expression nests deeper than {NESTING_MAX}", self.source, self.token.start)
         start = self.token.start
         node = self.parse_binary(1)
         if question := self.accept("?"):
@@ -143,7 +144,11 @@ class _Parser:
 
     def is_number(self) -> bool:
         token = self.token
-        return token.kind == "const" and isinstance(token.value, int | float) and not isinstance(token.value, Uint)
+        return (
+            token.kind == "const"
+            and isinstance(token.value, int | float)
+            and not isinstance(token.value, Uint)
+        )
 
     def parse_postfix(self, negative_start: int | None = None) -> Expr:
         start = self.token.start if negative_start is None else negative_start

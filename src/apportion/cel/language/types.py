@@ -110,7 +110,7 @@ class Unifier:
         return False
 
     def resolve(self, type_: Type, unbound: Type | None = None) -> Type:
-        """Return ``type_`` with bound variables replaced, and unbound ones by ``unbound`` when that is given."""
+        """Return ``type_`` with bound variables replaced, and unbound ones by ``unbound`` if given."""
         if type_.is_variable:
             bound = self._bound.get(type_)
             if bound is None:

@@ -123,4 +123,3 @@ OVERLOADS: Final = (
     declare("dyn", "(A) -> dyn", _same),
     declare("type", "(A) -> type<A>", lambda v: TypeValue(name_type(v))),
 )
-

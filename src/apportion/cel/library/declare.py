@@ -1,4 +1,4 @@
-"""How a library declares its functions: a signature as text, the Python function behind it and a cost rule."""
+"""How a library declares a function: a signature as text, the Python function and a cost rule."""
 
 import re
 from collections.abc import Callable
@@ -61,7 +61,7 @@ def name_type(value: Value) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Overload:
-    """One signature of a function. ``params`` start with the receiver of a ``member``; ``cost`` names a rule."""
+    """One signature; ``params`` start with the receiver of a ``member``, ``cost`` names a rule."""
 
     function: str
     member: bool
@@ -79,7 +79,7 @@ class Overload:
 
 
 def declare(function: str, signature: str, run: Callable[..., Value], cost: str = "one") -> Overload:
-    """Return an overload from text such as ``string.(int, list<A>) -> bool``; upper case marks type variables."""
+    """Return an overload from text such as ``string.(int, list<A>) -> bool``; ``A`` is a type variable."""
     match = re.fullmatch(r"(?:([\w<>, ]+)\.)?\((.*)\) -> (.+)", signature)
     assert match is not None, signature
     receiver, params, result = match.groups()

@@ -41,7 +41,9 @@ def format_text(pattern: str, args: tuple[Value, ...]) -> Value:
         text = _CLAUSE.sub(fill, pattern)
     except _Unformattable as error:
         return Failure(f"error during formatting: {error}")
-    return text if len(text) <= TEXT_LENGTH_MAX else Failure("operation cancelled: actual cost limit exceeded")
+    return (
+        text if len(text) <= TEXT_LENGTH_MAX else Failure("operation cancelled: actual cost limit exceeded")
+    )
 
 
 def _format_clause(verb: str, value: Value, digits: int) -> str:

@@ -119,7 +119,9 @@ _NET: Final = (
     declare("ip", "(string) -> ip", net.parse_ip, "scan"),
     declare("ip", "cidr.() -> ip", lambda c: Ip(c.inner.ip)),
     declare("isIP", "(string) -> bool", _parses(net.parse_ip), "scan"),
-    declare("isIP", "cidr.(string) -> bool", lambda _, text: not isinstance(net.parse_ip(text), Failure), "scan"),
+    declare(
+        "isIP", "cidr.(string) -> bool", lambda _, text: not isinstance(net.parse_ip(text), Failure), "scan"
+    ),
     declare("ip.isCanonical", "(string) -> bool", net.is_canonical, "scan_twice"),
     declare("family", "ip.() -> int", lambda ip: ip.inner.version),
     _ip_flag("isUnspecified"),

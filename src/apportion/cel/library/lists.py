@@ -1,7 +1,8 @@
 """List functions (Kubernetes' lists library and cel-go's ext/lists.go version 3) and sets (ext/sets.go)."""
 
 from collections.abc import Callable
-from functools import cmp_to_key, reduce
+from functools import reduce
+from itertools import pairwise
 from typing import Any, Final
 
 from apportion.api.quantity import Quantity
@@ -29,7 +30,7 @@ def _is_sorted(items: tuple[Value, ...]) -> Value:
     if not _is_ordered(items):
         return _MIXED
     ranks = [_rank(item) for item in items]
-    return all(a <= b for a, b in zip(ranks, ranks[1:], strict=False))
+    return all(a <= b for a, b in pairwise(ranks))
 
 
 def _extreme(name: str, pick: Callable[..., Value]) -> Callable[[tuple[Value, ...]], Value]:
@@ -107,13 +108,8 @@ def _sort(items: tuple[Value, ...]) -> Value:
 def _sort_by_keys(items: tuple[Value, ...], keys: tuple[Value, ...]) -> Value:
     if not _is_ordered(keys):
         return Failure("list elements must be comparable and of one type")
-    order = sorted(range(len(items)), key=cmp_to_key(lambda a, b: _compare(keys[a], keys[b])))
+    order = sorted(range(len(items)), key=lambda i: _rank(keys[i]))
     return tuple(items[i] for i in order)
-
-
-def _compare(left: Value, right: Value) -> int:
-    a, b = _rank(left), _rank(right)
-    return (a > b) - (a < b)
 
 
 def includes(holder: Value, item: Value) -> Value:

@@ -126,8 +126,7 @@ _ARITHMETIC: Final = (
 
 def _ordering(name: str, run: Callable[[Value, Value], bool]) -> tuple[Overload, ...]:
     def order_numbers(left: float, right: float) -> Value:
-        # Only NaN differs from itself.
-        return run(left, right) if left == left and right == right else _NAN
+        return _NAN if math.isnan(left) or math.isnan(right) else run(left, right)
 
     function = f"_{name}_"
     numbers = ("int", "uint", "double")

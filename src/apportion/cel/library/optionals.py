@@ -1,4 +1,4 @@
-"""Optional values (cel-go cel/library.go). ``or`` and ``orValue`` are lazy, so the planner runs them itself."""
+"""Optional values (cel-go cel/library.go); ``or`` and ``orValue`` are lazy, so the planner runs them."""
 
 from typing import Final
 

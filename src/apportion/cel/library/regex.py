@@ -42,7 +42,7 @@ def find_all(text: str, pattern: str, limit: int = -1) -> Value:
     compiled = compile_pattern(pattern)
     if isinstance(compiled, Failure):
         return compiled
-    found = []
+    found: list[str] = []
     for match in compiled.finditer(text):
         if limit >= 0 and len(found) >= limit:
             break

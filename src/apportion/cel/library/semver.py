@@ -1,7 +1,7 @@
 """Semantic versions: ``semver()``, ``isSemver()`` and their members.
 
-Behaviour follows k8s.io/apiserver/pkg/cel/library/semverlib.go on top of blang/semver: build metadata plays no
-part in comparisons.
+Behaviour follows k8s.io/apiserver/pkg/cel/library/semverlib.go on top of blang/semver: build metadata plays
+no part in comparisons.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Durations and timestamps: parsing, printing and the parts of a date.
 
-Sources of the behaviour: Go's time.ParseDuration and RFC 3339. Named time zones are refused, since looking them
-up would read files: write an offset such as ``+01:00``.
+Sources of the behaviour: Go's time.ParseDuration and RFC 3339. Named time zones are refused, since looking
+them up would read files: write an offset such as ``+01:00``.
 """
 
 import re

@@ -1,0 +1,1 @@
+"""From a checked tree to closures, and what running them costs."""

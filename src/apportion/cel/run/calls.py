@@ -1,7 +1,7 @@
 """Plans calls of functions and operators.
 
-Calls that cost 1 and equality with a constant make up nearly every selector, so they have closures of their own;
-the rest goes through the general ones.
+Calls that cost 1 and equality with a constant make up nearly every selector, so they have closures of their
+own; the rest goes through the general ones.
 """
 
 from collections.abc import Callable

@@ -1,14 +1,14 @@
 """What a call costs at run time, by the name of the cost rule in its declaration.
 
-The amounts follow cel-go (interpreter/runtimecost.go) and Kubernetes (apiserver/pkg/cel/library/cost.go). Operands
-may be Failures: a call that fails is paid for, too, with operands of size 1.
+The amounts follow cel-go (interpreter/runtimecost.go) and Kubernetes (apiserver/pkg/cel/library/cost.go).
+Operands may be Failures: a call that fails is paid for, too, with operands of size 1.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from apportion.cel.values import DomainMap, Optional, Value
+from apportion.cel.values import DomainMap, Failure, Optional, Value
 
 Actual: TypeAlias = Callable[[Sequence[Value]], int]
 
@@ -70,7 +70,8 @@ def _scan_first_twice(args: Sequence[Value]) -> int:
 # Addresses have no size of their own, so walking one costs 1; texts are parsed on top.
 ACTUAL: Final[dict[str, Actual]] = {
     "one": lambda _: 1,
-    "traverse": lambda args: traversal_cost(args[0]),
+    # Walking an error is free here, though not in `includes`: so it was recorded.
+    "traverse": lambda args: 0 if args[0].__class__ is Failure else traversal_cost(args[0]),
     "includes": lambda args: traversal_cost(args[0]),
     "scan": _scan_first,
     "scan_same": _scan_first,

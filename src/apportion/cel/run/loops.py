@@ -1,7 +1,7 @@
 """Plans comprehensions.
 
-Lists and maps that ``map``, ``filter`` and the like build are grown in place, since copying them for every element,
-as the expansion says, would be quadratic; what it costs is counted as if they were copied.
+Lists and maps that ``map``, ``filter`` and the like build are grown in place, since copying them for every
+element, as the expansion says, would be quadratic; what it costs is counted as if they were copied.
 """
 
 from collections.abc import Callable, Iterable
@@ -64,7 +64,9 @@ def _make_reader(slot: int) -> Run:
     return lambda frame: frame.locals[slot]
 
 
-def _pair_up(items: "tuple[Value, ...] | dict[Value, Value]", in_pairs: bool) -> Iterable[tuple[Value, Value]]:
+def _pair_up(
+    items: "tuple[Value, ...] | dict[Value, Value]", in_pairs: bool
+) -> Iterable[tuple[Value, Value]]:
     if isinstance(items, dict):
         return list(items.items())
     return enumerate(items) if in_pairs else ((item, None) for item in items)

@@ -1,7 +1,7 @@
 """Plans paths such as ``device.attributes["gpu.example.com"].model``: a root and a chain of qualifiers.
 
-Each qualifier that is looked at costs 1, the root costs 1 more (0 as an operand of ``?:``). Paths with constant
-names into ``device`` are by far the most frequent, so they get closures of their own.
+Each qualifier that is looked at costs 1, the root costs 1 more (0 as an operand of ``?:``). Paths with
+constant names into ``device`` are by far the most frequent, so they get closures of their own.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from apportion.cel.language.ast import Conditional, Const, Expr, Ident, Index, Select
 from apportion.cel.run.frame import Frame, Run, Step, make_constant, read_device
-from apportion.cel.values import NONE, NO_OVERLOAD, DomainMap, Failure, Optional, Uint, Value, find_entry
+from apportion.cel.values import NO_OVERLOAD, NONE, DomainMap, Failure, Optional, Uint, Value, find_entry
 
 if TYPE_CHECKING:
     from apportion.cel.run.planner import Planner
@@ -82,7 +82,8 @@ def _make_device_path(qualifiers: list[_Qualifier], root_cost: int, test_only: b
     if plain and names == ["driver"] and not test_only:
         return _make_driver(cost)
     if plain and len(names) == 3 and names[0] in _DOMAIN_FIELDS:
-        return (_make_presence if test_only else _make_lookup)(*names, cost)
+        field, domain, name = names
+        return (_make_presence if test_only else _make_lookup)(field, domain, name, cost)
     return None
 
 

@@ -1,8 +1,8 @@
 """Turns a checked tree into closures: planned once, run over many devices.
 
-Errors are values here: a closure returns a ``Failure`` instead of raising, as ``&&``, ``||`` and comprehensions
-may absorb it, and what is evaluated after it still counts for the cost. What is computed while planning and how
-costs fall follows cel-go (interpreter/planner.go with constant folding on).
+Errors are values here: a closure returns a ``Failure`` instead of raising, as ``&&``, ``||`` and
+comprehensions may absorb it, and what is evaluated after it still counts for the cost. What is computed
+while planning and how costs fall follows cel-go (interpreter/planner.go with constant folding on).
 """
 
 from apportion.cel.language.ast import (

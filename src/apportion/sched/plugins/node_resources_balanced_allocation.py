@@ -1,13 +1,18 @@
 """NodeResourcesBalancedAllocation: prefers nodes whose resources are used evenly once the pod is there."""
 
+import math
+
 import numpy as np
+import numpy.typing as npt
 
 from apportion.sched.framework.columns import MAX_NODE_SCORE, Scored
 from apportion.sched.plugins.handle import Handle
 from apportion.sched.plugins.scoring_strategy import read_resources
 from apportion.sched.state import Int64s, NodeTable, PodInfo, Usage
 
+Float64s = npt.NDArray[np.float64]
 _COLUMNS_MAX = 2048
+_HALF = MAX_NODE_SCORE // 2
 
 
 class NodeResourcesBalancedAllocation:
@@ -57,38 +62,58 @@ class BalanceScore(Scored):
     def _compute(self) -> None:
         nodes = self._nodes
         self._cursor = nodes.usage.head
-        rows = np.arange(nodes.rows)
-        self.raw = self._score(rows)
-
-    def _score(self, rows: Int64s) -> Int64s:
-        ids = np.array([i for i, _ in self._terms], np.intp)[:, None]
+        ids = [i for i, _ in self._terms]
         added = np.array([[v] for _, v in self._terms], np.int64)
-        allocatable = self._nodes.allocatable[ids, rows]
-        requested = self._nodes.requested[ids, rows]
+        allocatable, requested = nodes.allocatable[ids], nodes.requested[ids]
         before = _evenness(allocatable, requested)
         after = _evenness(allocatable, requested + added)
-        return (MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + after - before) / 2).astype(np.int64)
+        self.raw = (_HALF + (_HALF + after - before) / 2).astype(np.int64)
+
+    def _score_row(self, row: int) -> int:
+        nodes = self._nodes
+        before: list[float] = []
+        after: list[float] = []
+        for resource, added in self._terms:
+            allocatable = int(nodes.allocatable[resource, row])
+            if allocatable:
+                requested = int(nodes.requested[resource, row])
+                before.append(min(requested / allocatable, 1.0))
+                after.append(min((requested + added) / allocatable, 1.0))
+        return int(_HALF + (_HALF + _evenness_of(after) - _evenness_of(before)) / 2)
 
     def refresh(self) -> None:
         """Bring ``raw`` up to date; only rows whose pods or node changed are scored again."""
         nodes = self._nodes
         if self._cursor == nodes.usage.head:
             return
-        rows = nodes.usage.since(self._cursor, max(8, nodes.rows // 8))
+        rows = nodes.usage.since(self._cursor, 32)
         if rows is None or len(self.raw) != nodes.rows:
             self._compute()
             return
         self._cursor = nodes.usage.head
-        self.raw[rows] = self._score(np.array(rows))
+        for row in rows:
+            self.raw[row] = self._score_row(row)
 
 
-def _evenness(allocatable: Int64s, requested: Int64s) -> "np.typing.NDArray[np.float64]":
+def _evenness_of(fractions: list[float]) -> int:
+    """Return 100 × (1 - standard deviation), for the resources of one node."""
+    if len(fractions) == 2:
+        deviation = abs(fractions[0] - fractions[1]) / 2
+    elif fractions:
+        mean = sum(fractions) / len(fractions)
+        deviation = math.sqrt(sum((f - mean) ** 2 for f in fractions) / len(fractions))
+    else:
+        deviation = 0.0
+    return int((1 - deviation) * MAX_NODE_SCORE)
+
+
+def _evenness(allocatable: Int64s, requested: Int64s) -> Float64s:
     """Return 100 × (1 - standard deviation of the used fractions), per row; absent resources do not count."""
     present = allocatable > 0
     fraction = np.where(present, np.minimum(requested / np.maximum(allocatable, 1), 1.0), 0.0)
-    count = np.maximum(present.sum(axis=0), 1)
-    mean = fraction.sum(axis=0) / count
-    deviation = np.where(present, fraction - mean, 0.0)
-    return np.trunc((1 - np.sqrt((deviation**2).sum(axis=0) / count)) * MAX_NODE_SCORE)
-
-
+    count = present.sum(axis=0)
+    mean = fraction.sum(axis=0) / np.maximum(count, 1)
+    deviation = np.sqrt((np.where(present, fraction - mean, 0.0) ** 2).sum(axis=0) / np.maximum(count, 1))
+    if len(allocatable) == 2:  # the original's shorter formula, which rounds differently
+        deviation = np.where(count == 2, np.abs(fraction[0] - fraction[1]) / 2, 0.0)
+    return np.trunc((1 - deviation) * MAX_NODE_SCORE)

@@ -230,6 +230,7 @@ class SpreadScore(Scored):
             else:
                 count = domain.live.take(ids)
                 domains = int(np.count_nonzero(np.bincount(ids[counted & present])))
+                domains += bool((counted & ~present).any())  # nodes without the key form one more domain
             weight = np.log(domains + 2)
             total += np.where(present, count * weight + (spread.max_skew - 1), 0.0)
         raw = np.floor(total + 0.5).astype(np.int64)

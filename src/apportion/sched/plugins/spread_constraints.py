@@ -95,7 +95,9 @@ def _is_hard(constraint: TopologySpreadConstraint) -> bool:
 
 
 def _compile(kind: PodKind, c: TopologySpreadConstraint, selectors: tuple[LabelMatcher, ...]) -> Spread:
-    scope = NamespaceScope(frozenset((kind.namespace,)), None)
+    # an empty selector matches the pod itself but no pod is counted for it (countPodsMatchSelector)
+    is_empty = c.label_selector == LabelSelector()
+    scope = NamespaceScope(frozenset() if is_empty else frozenset((kind.namespace,)), None)
     return Spread(
         c.max_skew,
         c.topology_key,
@@ -103,8 +105,7 @@ def _compile(kind: PodKind, c: TopologySpreadConstraint, selectors: tuple[LabelM
         c.node_affinity_policy != "Ignore",
         c.node_taints_policy == "Honor",
         tuple((scope, s) for s in selectors),
-        all(s.matches(kind.group.labels) for s in selectors),
-    )
+        all(s.matches(kind.group.labels) for s in selectors),    )
 
 
 def _controller_selectors(state: ClusterState, kind: PodKind) -> tuple[LabelMatcher, ...]:
