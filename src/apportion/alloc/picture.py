@@ -26,7 +26,8 @@ class NodePictures:
         self._labels: dict[str, dict[str, str]] = {}
         self._pictures: dict[str, _Picture] = {}
         self._views: dict[PoolKey, dict[object, PoolView]] = {}
-        self._homes: dict[str, set[PoolKey]] = {}  # node -> pools that only certain nodes see
+        self._local: dict[str, set[PoolKey]] = {}  # node -> pools that only the publishing nodes see
+        self._homes: dict[PoolKey, frozenset[str]] = {}  # pool -> those nodes
         self._shared: set[PoolKey] = set()
         self._shapes = ShapeIndex()
 
@@ -55,13 +56,18 @@ class NodePictures:
             picture.stale.add(key)
 
     def _index(self, key: PoolKey) -> None:
-        pool = self._pools[key]
-        homes = pool.find_home_nodes()
+        for node in self._homes.pop(key, ()):
+            self._local[node].discard(key)
+            if not self._local[node]:
+                del self._local[node]
         self._shared.discard(key)
+        homes = self._pools[key].find_home_nodes()
         if homes is None:
             self._shared.add(key)
-        for node in homes or ():
-            self._homes.setdefault(node, set()).add(key)
+        elif homes:
+            self._homes[key] = homes
+            for node in homes:
+                self._local.setdefault(node, set()).add(key)
 
     def forget_state(self, key: PoolKey) -> None:
         """Read the use of the pool again: somebody took or returned devices."""
@@ -73,7 +79,7 @@ class NodePictures:
         picture = self._pictures.get(node)
         if picture is None:
             picture = self._pictures[node] = _Picture()
-            picture.stale.update(self._homes.get(node, ()), self._shared)
+            picture.stale.update(self._local.get(node, ()), self._shared)
         if picture.stale:
             self._refresh(node, picture)
         return picture.ordered

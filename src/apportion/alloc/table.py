@@ -177,7 +177,7 @@ class DeviceTable:
                 if (hold.driver, hold.pool) == key:
                     (pool.usage.add if taken else pool.usage.remove)(hold)
             homes = pool.find_home_nodes()
-            self._pictures.forget_state(key, homes)
+            self._pictures.forget_state(key)
             nodes = None if nodes is None or homes is None else nodes | homes
             self._close_pool(pool)
         self._log.add(None if nodes is None else frozenset(nodes))

@@ -8,7 +8,7 @@ of kinds have one shape. Source: k8s.io/kubernetes/pkg/apis/resource/v1beta1/con
 from collections.abc import Callable
 from typing import Any, Final
 
-from apportion.api.kinds import Kind, Tree, split_api_version
+from apportion.api.kinds import Kind, Tree, Use, split_api_version
 from apportion.base import ValidationError
 
 _INLINE: Final = (
@@ -27,7 +27,7 @@ _GONE_TAINT_SELECTORS: Final = ("deviceClassName", "selectors")
 
 
 def convert_to_preferred(tree: Tree, kind: Kind) -> Tree:
-    """Return the object in the version that ``kind`` lists first; the same object when it is there already.
+    """Return the object in the version that ``kind`` lists first; workloads stay in the version they have.
 
     Raises ValidationError when the version is unknown, or was removed without a successor (classic DRA).
     """
@@ -36,6 +36,8 @@ def convert_to_preferred(tree: Tree, kind: Kind) -> Tree:
         return tree
     if version not in kind.versions:
         raise ValidationError("apiVersion", _explain_version(version, kind))
+    if kind.use is Use.WORKLOAD:
+        return tree  # whoever expands it knows the versions apart
     if kind.group == "resource.k8s.io" and version in _OLD_SHAPE:
         tree = _CONVERTERS.get(kind.name, _keep)(tree)
     return {**tree, "apiVersion": kind.api_version}

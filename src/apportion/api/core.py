@@ -1,5 +1,4 @@
 """Views of core/v1 and its neighbours, as far as scheduling reads them (Kubernetes 1.37 field names)."""
-# ruff: noqa: RUF012 - msgspec gives each struct its own copy of an empty default
 
 from msgspec import field
 
@@ -109,9 +108,7 @@ class WeightedPodAffinityTerm(View):
 class PodAffinity(View):
     """Of pod affinity and pod anti-affinity alike."""
 
-    required: tuple[PodAffinityTerm, ...] = field(
-        name="requiredDuringSchedulingIgnoredDuringExecution", default=()
-    )
+    required: tuple[PodAffinityTerm, ...] = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=())
     preferred: tuple[WeightedPodAffinityTerm, ...] = field(
         name="preferredDuringSchedulingIgnoredDuringExecution", default=()
     )

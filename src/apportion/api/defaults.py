@@ -92,9 +92,7 @@ def _set_container(container: Tree, host_network: bool) -> Tree:
 
 def _request_limits(resources: Tree) -> Tree:
     limits = _read_object(resources, "limits")
-    return (
-        {**resources, "requests": {**limits, **_read_object(resources, "requests")}} if limits else resources
-    )
+    return {**resources, "requests": {**limits, **_read_object(resources, "requests")}} if limits else resources
 
 
 def _set_port(port: Tree, host_network: bool) -> Tree:
@@ -121,9 +119,7 @@ def _sum_of_containers(spec: Tree) -> dict[str, str]:
         return tuple(
             Container(
                 restart_policy=c.get("restartPolicy") or "",
-                resources=ResourceRequirements(
-                    requests=_read_object(_read_object(c, "resources"), "requests")
-                ),
+                resources=ResourceRequirements(requests=_read_object(_read_object(c, "resources"), "requests")),
             )
             for c in containers
             if isinstance(c, dict)

@@ -150,17 +150,12 @@ def _get_settable(name: str, value: bool) -> str:
         raise _unknown_gate(name)
     if gate.locked and value != gate.default:
         raise ConfigError(
-            f"feature gate {name} is locked to {str(gate.default).lower()} since it is {gate.stage}; "
-            "remove the setting"
+            f"feature gate {name} is locked to {str(gate.default).lower()} since it is {gate.stage}; remove the setting"
         )
     return known
 
 
 def _unknown_gate(name: str) -> ConfigError:
     near = get_close_matches(name, [*GATES, *ABSORBED, *_GROUPS], n=3, cutoff=0.6)
-    hint = (
-        f"; did you mean {' or '.join(near)}?"
-        if near
-        else "; see the list of known gates in api/feature_gates.py"
-    )
+    hint = f"; did you mean {' or '.join(near)}?" if near else "; see the list of known gates in api/feature_gates.py"
     return ConfigError(f"unknown feature gate {name!r}{hint}")

@@ -49,22 +49,34 @@ class NameGenerator:
         raise LimitError(f"no free name left for {kind} {namespace} with generateName {prefix!r}")
 
 
+def fill_name(tree: Tree, kind: Kind, names: NameGenerator) -> Tree:
+    """Return the object with a name, made from generateName when it has none.
+
+    Raises ValidationError when it has neither.
+    """
+    metadata = tree["metadata"]
+    if metadata.get("name"):
+        return tree
+    if not metadata.get("generateName"):
+        raise ValidationError("metadata.name", "Required value: name or generateName is required")
+    namespace = metadata.get("namespace") or ""
+    name = names.generate(kind.qualified_name, namespace, metadata["generateName"])
+    return {**tree, "metadata": {**metadata, "name": name}}
+
+
 def fill_identity(tree: Tree, kind: Kind, names: NameGenerator, now: str) -> Tree:
     """Return the object with name, uid and creationTimestamp; those that it has are kept.
 
     ``now`` is the timestamp (RFC 3339) for objects that have none. Raises ValidationError when there is
     neither a name nor generateName.
     """
+    tree = fill_name(tree, kind, names)
     metadata = tree["metadata"]
-    if metadata.get("name") and metadata.get("uid") and metadata.get("creationTimestamp"):
+    if metadata.get("uid") and metadata.get("creationTimestamp"):
         return tree
     metadata = dict(metadata)
-    namespace = metadata.get("namespace") or ""
-    if not metadata.get("name"):
-        if not metadata.get("generateName"):
-            raise ValidationError("metadata.name", "Required value: name or generateName is required")
-        metadata["name"] = names.generate(kind.qualified_name, namespace, metadata["generateName"])
     if not metadata.get("uid"):
+        namespace = metadata.get("namespace") or ""
         metadata["uid"] = derive_uid(kind.qualified_name, namespace, metadata["name"])
     if not metadata.get("creationTimestamp"):
         metadata["creationTimestamp"] = now

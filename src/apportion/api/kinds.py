@@ -180,6 +180,4 @@ def describe_object(tree: Tree) -> str:
     metadata = metadata if isinstance(metadata, dict) else {}
     name = metadata.get("name") or metadata.get("generateName") or "?"
     namespace = metadata.get("namespace")
-    return (
-        f"{tree.get('kind') or '?'} {namespace}/{name}" if namespace else f"{tree.get('kind') or '?'} {name}"
-    )
+    return f"{tree.get('kind') or '?'} {namespace}/{name}" if namespace else f"{tree.get('kind') or '?'} {name}"

@@ -138,9 +138,7 @@ def add_default_tolerations(spec: Tree) -> Tree:
 
 
 def _covers(tolerations: list[Tree], key: str) -> bool:
-    return any(
-        t.get("key", "") in ("", key) and t.get("effect", "") in ("", "NoExecute") for t in tolerations
-    )
+    return any(t.get("key", "") in ("", key) and t.get("effect", "") in ("", "NoExecute") for t in tolerations)
 
 
 # ---- matchLabelKeys ---------------------------------------------------------------------------------------
@@ -153,9 +151,7 @@ def merge_label_keys(spec: Tree, labels: Mapping[str, str]) -> Tree:
     """
     affinity = spec.get("affinity")
     if affinity:
-        merged = {
-            n: _merge_side(side, labels) if n != "nodeAffinity" else side for n, side in affinity.items()
-        }
+        merged = {n: _merge_side(side, labels) if n != "nodeAffinity" else side for n, side in affinity.items()}
         if merged != affinity:
             spec = {**spec, "affinity": merged}
     constraints = spec.get("topologySpreadConstraints")
@@ -172,8 +168,7 @@ def _merge_side(side: Any, labels: Mapping[str, str]) -> Any:
         side[_REQUIRED] = [_merge_term(t, labels) for t in side[_REQUIRED]]
     if side.get(_PREFERRED):
         side[_PREFERRED] = [
-            {**w, "podAffinityTerm": _merge_term(w.get("podAffinityTerm") or {}, labels)}
-            for w in side[_PREFERRED]
+            {**w, "podAffinityTerm": _merge_term(w.get("podAffinityTerm") or {}, labels)} for w in side[_PREFERRED]
         ]
     return side
 

@@ -47,9 +47,7 @@ def _fill(tree: Tree, uids: _Uids, warnings: list[str]) -> Tree:
 
 def _fill_owner(tree: Tree, owner: Tree, uids: _Uids, warnings: list[str]) -> Tree:
     group = split_api_version(owner.get("apiVersion") or "")[0]
-    return _fill_uid(
-        tree, "owner", owner, (group, owner.get("kind") or "", owner.get("name") or ""), uids, warnings
-    )
+    return _fill_uid(tree, "owner", owner, (group, owner.get("kind") or "", owner.get("name") or ""), uids, warnings)
 
 
 def _fill_consumer(tree: Tree, consumer: Tree, uids: _Uids, warnings: list[str]) -> Tree:

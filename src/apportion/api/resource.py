@@ -2,7 +2,6 @@
 
 v1beta1 and v1beta2 objects are converted to this shape before they are decoded (``api.conversion``).
 """
-# ruff: noqa: RUF012 - msgspec gives each struct its own copy of an empty default
 
 from msgspec import Raw, field
 

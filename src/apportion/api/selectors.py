@@ -77,13 +77,9 @@ def _compile_comparison(greater: bool, bound: int | None) -> _Test:
 
 def _get_requirement_key(r: LabelSelectorRequirement, allowed: tuple[str, ...], field: str) -> RequirementKey:
     if r.operator not in allowed:
-        raise ValidationError(
-            f"{field}.operator", f'Invalid value: "{r.operator}": not a valid selector operator'
-        )
+        raise ValidationError(f"{field}.operator", f'Invalid value: "{r.operator}": not a valid selector operator')
     if r.operator in ("In", "NotIn") and not r.values:
-        raise ValidationError(
-            f"{field}.values", "Required value: must be specified when `operator` is 'In' or 'NotIn'"
-        )
+        raise ValidationError(f"{field}.values", "Required value: must be specified when `operator` is 'In' or 'NotIn'")
     if r.operator in ("Exists", "DoesNotExist") and r.values:
         raise ValidationError(
             f"{field}.values", "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
@@ -203,21 +199,16 @@ def _get_field_key(r: LabelSelectorRequirement, field: str) -> RequirementKey:
     if r.key != "metadata.name":
         raise ValidationError(f"{field}.key", f'Invalid value: "{r.key}": not a valid field selector key')
     if r.operator not in ("In", "NotIn"):
-        raise ValidationError(
-            f"{field}.operator", f'Invalid value: "{r.operator}": not a valid selector operator'
-        )
+        raise ValidationError(f"{field}.operator", f'Invalid value: "{r.operator}": not a valid selector operator')
     if len(r.values) != 1:
         raise ValidationError(
             f"{field}.values",
-            "Required value: must be only one value when `operator` is 'In' or 'NotIn' "
-            "for node field selector",
+            "Required value: must be only one value when `operator` is 'In' or 'NotIn' for node field selector",
         )
     return r.key, r.operator, r.values
 
 
-def compile_node_selector_term(
-    term: NodeSelectorTerm, field: str = "nodeSelectorTerms[0]"
-) -> NodeTermMatcher:
+def compile_node_selector_term(term: NodeSelectorTerm, field: str = "nodeSelectorTerms[0]") -> NodeTermMatcher:
     """Compile one term: all its label and field requirements must hold.
 
     Raises ValidationError with a path below ``field``. A field requirement knows ``metadata.name`` with one
@@ -234,9 +225,7 @@ def compile_node_selector_term(
 def compile_node_selector(selector: NodeSelector, field: str = "nodeSelector") -> NodeMatcher:
     """Compile a node selector; raises ValidationError with a path below ``field``."""
     terms = enumerate(selector.node_selector_terms)
-    return NodeMatcher(
-        tuple(compile_node_selector_term(t, f"{field}.nodeSelectorTerms[{i}]") for i, t in terms)
-    )
+    return NodeMatcher(tuple(compile_node_selector_term(t, f"{field}.nodeSelectorTerms[{i}]") for i, t in terms))
 
 
 # ---- tolerations ------------------------------------------------------------------------------------------

@@ -1,5 +1,4 @@
 """Views of volumes, claims on them and their classes, as far as the volume plugins read them."""
-# ruff: noqa: RUF012 - msgspec gives each struct its own copy of an empty default
 
 from msgspec import field
 

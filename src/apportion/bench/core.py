@@ -59,9 +59,7 @@ class _Run:
         clock, state, rng = VirtualClock(), ClusterState(), Rng(seed)
         self.transport = MemoryTransport()
         self.transport.keep_events = False
-        self.scheduler: Scheduler = build_scheduler(
-            SchedulerConfig(), state, FeatureGates.parse(""), clock, rng
-        )
+        self.scheduler: Scheduler = build_scheduler(SchedulerConfig(), state, FeatureGates.parse(""), clock, rng)
         self.shell = Shell(self.scheduler, self.transport, clock)
         self.latencies_ns: list[int] = []
 

@@ -6,7 +6,12 @@ Tree: TypeAlias = dict[str, Any]
 DRIVER = "test-driver.cdi.k8s.io"
 DEVICES_PER_NODE = 10
 _DEFAULT_TOLERATIONS = [
-    {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    {
+        "key": f"node.kubernetes.io/{key}",
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": 300,
+    }
     for key in ("not-ready", "unreachable")
 ]
 

@@ -84,9 +84,7 @@ def _read_attribute(attribute: DeviceAttribute) -> Value:
             return value
     if attribute.version_value is not None:
         return _read_version(attribute.version_value)
-    return Failure(
-        "unsupported attribute value: set exactly one of int, bool, string, version or a list of them"
-    )
+    return Failure("unsupported attribute value: set exactly one of int, bool, string, version or a list of them")
 
 
 def _read_version(text: str) -> Value:

@@ -88,7 +88,10 @@ def find_expression_problem(expression: str, features: CelFeatures = _NO_FEATURE
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def _compile(expression: str, features: CelFeatures) -> Selector:
-    size = len(expression.encode(errors="surrogatepass"))
+    try:
+        size = len(expression.encode())
+    except UnicodeEncodeError as error:
+        raise CompileError(f"expression is not valid Unicode: {error.reason}") from None
     if size > EXPRESSION_LENGTH_MAX:
         raise CompileError(f"expression has {size} bytes, {EXPRESSION_LENGTH_MAX} are allowed: shorten it")
     environment = get_environment(features)

@@ -32,11 +32,9 @@ class Summary:
     def list_lines(self) -> list[str]:
         """Return the summary as sentences, most important first."""
         lines = [f"{self.matched} of {self.total} devices match, {self.failed} with an error"]
-        lines += [
-            f"{p.lookup.kind} {p.label} exists on {p.count} of {self.total} devices" for p in self.presences
-        ]
-        lines += [f"{text} is false on {count} devices" for text, count in self.rejected_by]
-        lines += [f"{text} fails on {count} devices" for text, count in self.failed_in]
+        lines += [f"{p.lookup.kind} {p.label} exists on {p.count} of {self.total} devices" for p in self.presences]
+        lines += [f"{text} is false on {count} of {self.total} devices" for text, count in self.rejected_by]
+        lines += [f"{text} fails on {count} of {self.total} devices" for text, count in self.failed_in]
         return lines
 
 

@@ -98,9 +98,7 @@ class Tracer:
     def _make_clause(self, part: _Part, log: dict[int, Value], decided: bool) -> Clause:
         value, error = self._outcome(part, log)
         reasons = _find_reasons(part, value, error, [self._outcome(p, log) for p in part.parts])
-        children = tuple(
-            self._make_clause(child, log, decided and i in reasons) for i, child in enumerate(part.parts)
-        )
+        children = tuple(self._make_clause(child, log, decided and i in reasons) for i, child in enumerate(part.parts))
         text = self._source[part.node.start : part.node.end]
         return Clause(text, part.kind, value, error, decided, children)
 

@@ -114,6 +114,11 @@ _NUMBERS: Final = frozenset((int, Uint, float))
 _MAPS: Final = frozenset((dict, DomainMap))
 
 
+def can_be_key(value: Value) -> bool:
+    """Return whether a map can hold ``value`` as a key; Python could not even hash a map."""
+    return not isinstance(value, tuple | dict)
+
+
 def find_entry(entries: dict[Value, Value], key: Value) -> Value:
     """Return the value under ``key``, or a Failure that says there is none.
 
@@ -159,9 +164,7 @@ def equals(left: Value, right: Value) -> Value:
     if kind in _MAPS:
         return other in _MAPS and _equal_maps(left, right)
     if kind is Optional:
-        return (
-            other is Optional and left.has == right.has and (not left.has or equals(left.value, right.value))
-        )
+        return other is Optional and left.has == right.has and (not left.has or equals(left.value, right.value))
     if kind is not other:
         return NO_OVERLOAD if _refuses_others(kind) else False
     return bool(left == right)

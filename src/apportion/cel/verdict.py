@@ -7,9 +7,7 @@ from apportion.cel.library.declare import name_type
 from apportion.cel.run.frame import COST_LIMIT, Frame
 from apportion.cel.values import Failure, Value
 
-_KEY_HINT: Final = (
-    " (guard the lookup, for example with has(), or give a default with optional chaining and orValue())"
-)
+_KEY_HINT: Final = " (guard the lookup, for example with has(), or give a default with optional chaining and orValue())"
 _NO_KEY: Final = "no such key"
 
 

@@ -19,9 +19,7 @@ def bench() -> None:
 
 @bench.command()
 @output_option("table", "json")
-@click.option(
-    "--workload", "wanted", default="", metavar="TEXT", help="Run only workloads whose name holds TEXT."
-)
+@click.option("--workload", "wanted", default="", metavar="TEXT", help="Run only workloads whose name holds TEXT.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed for ties.")
 def core(output: str, wanted: str, seed: int) -> None:
     """Feed watch events to the scheduler and carry its commands out in memory.
@@ -54,9 +52,7 @@ def _run(name: str, seed: int) -> dict[str, Any]:
                 said.append(line)
         answer = child.stdout.read()
     if child.returncode:
-        raise BenchError(
-            "".join(said).strip().removeprefix("error ") or f"{name} ended with {child.returncode}"
-        )
+        raise BenchError("".join(said).strip().removeprefix("error ") or f"{name} ended with {child.returncode}")
     found: dict[str, Any] = orjson.loads(answer)
     return found
 

@@ -44,9 +44,7 @@ class _Judged:
 
 @click.command("cel")
 @click.argument("expression")
-@click.option(
-    "-f", "--filename", "paths", multiple=True, help="File or folder with ResourceSlices; '-' reads stdin."
-)
+@click.option("-f", "--filename", "paths", multiple=True, help="File or folder with ResourceSlices; '-' reads stdin.")
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--feature-gates", "gates", default="", help=f"For example {_LIST_GATE}=false.")
 def cel(expression: str, paths: tuple[str, ...], output: str, gates: str) -> None:

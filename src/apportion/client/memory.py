@@ -110,13 +110,9 @@ class MemoryTransport(Transport):
         pod, binding = orjson.loads(raw), orjson.loads(request.body)
         uid = binding["metadata"].get("uid")
         if uid and uid != pod["metadata"].get("uid"):
-            return Response(
-                409, message=f"the UID in the precondition ({uid}) does not match the UID of the pod"
-            )
+            return Response(409, message=f"the UID in the precondition ({uid}) does not match the UID of the pod")
         if pod["spec"].get("nodeName"):
-            return Response(
-                409, message=f"pod {request.name} is already assigned to node {pod['spec']['nodeName']!r}"
-            )
+            return Response(409, message=f"pod {request.name} is already assigned to node {pod['spec']['nodeName']!r}")
         pod["spec"]["nodeName"] = binding["target"]["name"]
         _set_condition(pod, {"type": "PodScheduled", "status": "True"})
         self._store(key, pod, "MODIFIED")

@@ -15,6 +15,7 @@ import yaml
 
 from apportion.base import InputError
 
+TEMPLATE_REASON: Final = "a template ({{ … }}), not a manifest; render it first (helm template, kustomize build)"
 DEPTH_MAX: Final = 100
 NODES_MAX: Final = 20_000_000
 # Up to this nesting the parser, which is recursive, is safe from overflowing the stack.
@@ -154,7 +155,7 @@ def _read_chunk(index: int, chunk: str, line: int) -> Document:
     if _guess_depth(chunk) > _PARSER_DEPTH_SAFE and _is_too_deep(chunk):
         return Document(index, reason=f"nested deeper than {DEPTH_MAX} levels")
     try:
-        content = yaml.load(chunk, _Loader)  # noqa: S506 - a safe loader
+        content = yaml.load(chunk, _Loader)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         return Document(index, reason=_explain(error, chunk, line))
     return Document(index, content) if "&" not in chunk else _bounded(index, content)
@@ -162,7 +163,7 @@ def _read_chunk(index: int, chunk: str, line: int) -> Document:
 
 def _explain(error: Exception, chunk: str, line: int) -> str:
     if "{{" in chunk:
-        return "a template ({{ … }}), not a manifest; render it first (helm template, kustomize build)"
+        return TEMPLATE_REASON
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         at = f"line {line + error.problem_mark.line + 1}, column {error.problem_mark.column + 1}"
         return f"not valid YAML: {error.problem} ({at})"

@@ -15,7 +15,7 @@ from apportion.api.defaults import set_defaults
 from apportion.api.kinds import KINDS, Kind, Tree, describe_object, find_kind_of
 from apportion.api.validation import CheckCEL, validate
 from apportion.base import InputError, LimitError, ValidationError
-from apportion.sim.documents import read_documents
+from apportion.sim.documents import TEMPLATE_REASON, read_documents
 
 FILE_BYTES_MAX: Final = 1 << 30
 OBJECTS_MAX: Final = 1_000_000
@@ -55,9 +55,7 @@ class Loaded:
     warnings: list[str] = field(default_factory=list)
 
 
-def load_paths(
-    paths: Sequence[str], stdin: BinaryIO | None = None, check_cel: CheckCEL | None = None
-) -> Loaded:
+def load_paths(paths: Sequence[str], stdin: BinaryIO | None = None, check_cel: CheckCEL | None = None) -> Loaded:
     """Read files, folders (sorted, recursive) and ``-`` (``stdin``); ``check_cel`` judges CEL expressions.
 
     Raises InputError when a path does not exist or cannot be read, LimitError when there are too many
@@ -145,6 +143,9 @@ class _Intake:
             self._reject(file, document, what, "metadata", f"{tree['kind']} has no metadata")
             return
         tree, problems = self._complete(tree, kind)
+        if problems and "{{" in str(tree):
+            self._reject(file, document, what, "", TEMPLATE_REASON)
+            return
         for problem in problems:
             self._reject(file, document, describe_object(tree), problem.field, problem.detail)
         if not problems:
@@ -167,9 +168,7 @@ class _Intake:
         candidates = _KINDS_BY_NAME.get(tree["kind"], [])
         if len(candidates) != 1:
             return {**tree, "apiVersion": ""}
-        self.loaded.warnings.append(
-            f"{describe_object(tree)} has no apiVersion; read as {candidates[0].api_version}"
-        )
+        self.loaded.warnings.append(f"{describe_object(tree)} has no apiVersion; read as {candidates[0].api_version}")
         return {**tree, "apiVersion": candidates[0].api_version}
 
     def _add(self, entry: SourcedObject, kind: Kind) -> None:
@@ -179,12 +178,8 @@ class _Intake:
             first = self._first.setdefault(key, entry)
             if first is not entry:
                 if first.tree != entry.tree:
-                    reason = (
-                        f"defined before in {first.file}, document {first.document}; the first one counts"
-                    )
-                    self._reject(
-                        entry.file, entry.document, describe_object(entry.tree), "metadata.name", reason
-                    )
+                    reason = f"defined before in {first.file}, document {first.document}; the first one counts"
+                    self._reject(entry.file, entry.document, describe_object(entry.tree), "metadata.name", reason)
                 return
         self.loaded.objects.append(entry)
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from queue_reference import Record, ReferenceQueue
 
 from apportion.base import VirtualClock
@@ -81,15 +82,20 @@ REGISTRATIONS = {
 
 numbers = st.frozensets(st.integers(0, 9), max_size=6)
 plugin_sets = st.sets(st.sampled_from(PLUGINS), max_size=2)
+pending_sets = st.just(set()) | plugin_sets
+event_lists = st.lists(st.tuples(st.sampled_from(EVENTS), numbers), max_size=2)
+profiles = st.sampled_from(["one", "one", "two", "unknown"])
 
 
 class QueueMachine(RuleBasedStateMachine):
-    pods = Bundle("pods")
-
     @initialize(
-        pop_from_backoff=st.booleans(), backoff=st.sampled_from([(1.0, 10.0), (0.5, 3.0), (1.0, 0.0), (4.0, 2.0)])
+        pop_from_backoff=st.booleans(),
+        backoff=st.sampled_from([(1.0, 10.0), (0.5, 3.0), (1.0, 0.0), (4.0, 2.0)]),
+        pods=st.lists(st.tuples(st.integers(0, 2), profiles), min_size=3, max_size=6),
     )
-    def start(self, pop_from_backoff: bool, backoff: tuple[float, float]) -> None:
+    def start(
+        self, pop_from_backoff: bool, backoff: tuple[float, float], pods: list[tuple[int, str]]
+    ) -> None:
         self.clock = VirtualClock(START_S)
         self.closed: dict[str, str] = {}
         config = QueueConfig(*backoff, pop_from_backoff=pop_from_backoff)
@@ -97,62 +103,81 @@ class QueueMachine(RuleBasedStateMachine):
         self.slow = ReferenceQueue(self.clock.now, REGISTRATIONS, self.gate, config)
         self.newest: dict[str, ModelPod] = {}
         self.flying: dict[str, tuple[QueuedPod[ModelPod], Record]] = {}
+        for number, (priority, profile) in enumerate(pods):
+            self.add(number, priority, profile)
 
     def gate(self, pod: Any) -> tuple[str, tuple[str, ...]] | None:
         plugin = self.closed.get(pod.uid)
         return (plugin, ("closed",)) if plugin else None
 
+    def draw_pod(self, data: st.DataObject) -> str:
+        return data.draw(st.sampled_from(sorted(self.newest)))
+
     # ---- commands ------------------------------------------------------------------------------------------
 
-    @rule(
-        target=pods,
-        number=st.integers(0, 9),
-        priority=st.integers(0, 2),
-        profile=st.sampled_from(["one", "one", "two", "unknown"]),
-        gate=st.sampled_from(["", "", *GATES]),
-    )
-    def add(self, number: int, priority: int, profile: str, gate: str) -> str:
-        pod = ModelPod(number, priority, profile)
-        known = self.newest.get(pod.uid)
-        pod = replace(pod, scheduler_name=known.scheduler_name) if known else pod
-        if gate:
-            self.closed[pod.uid] = gate
+    @rule(number=st.integers(0, 9), priority=st.integers(0, 2), profile=profiles)
+    def add(self, number: int, priority: int, profile: str) -> None:
+        known = self.newest.get(f"u{number}")
+        pod = ModelPod(number, priority, known.scheduler_name if known else profile)
         self.newest[pod.uid] = pod
         self.real.add(pod)
         self.slow.add(pod)
-        return pod.uid
 
     @rule(
-        uid=pods,
+        data=st.data(),
         priority=st.integers(0, 2),
         events=st.lists(st.sampled_from([TOLERATION, GATES_GONE, OTHER]), max_size=2),
     )
-    def update(self, uid: str, priority: int, events: list[ClusterEvent]) -> None:
+    def update(self, data: st.DataObject, priority: int, events: list[ClusterEvent]) -> None:
+        uid = self.draw_pod(data)
         old = self.newest[uid]
         new = self.newest[uid] = replace(old, priority=priority)
         self.real.update(old, new, events)
         self.slow.update(new, events)
 
-    @rule(uid=pods)
-    def delete(self, uid: str) -> None:
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        uid = self.draw_pod(data)
         self.real.delete(self.newest[uid])
         self.slow.delete(self.newest[uid])
 
-    @rule(uid=pods, gate=st.sampled_from(["", *GATES]))
-    def turn_gate(self, uid: str, gate: str) -> None:
-        self.closed[uid] = gate
+    @rule(number=st.integers(0, 9), gate=st.sampled_from(["", "", *GATES]))
+    def turn_gate(self, number: int, gate: str) -> None:
+        self.closed[f"u{number}"] = gate
 
-    @rule()
-    def pop(self) -> None:
+    @rule(times=st.integers(1, 3))
+    def pop(self, times: int) -> None:
+        for _ in range(times):
+            self.pop_one()
+
+    def pop_one(self) -> None:
         queued, record = self.real.pop(), self.slow.pop()
         assert (queued and queued.uid) == (record and record.pod.uid)
         if queued and record:
             self.flying[queued.uid] = (queued, record)
 
     @precondition(lambda self: self.flying)
-    @rule(data=st.data(), unschedulable=plugin_sets, pending=plugin_sets)
+    @rule(data=st.data(), unschedulable=plugin_sets, pending=pending_sets)
     def fail(self, data: st.DataObject, unschedulable: set[str], pending: set[str]) -> None:
-        uid = data.draw(st.sampled_from(sorted(self.flying)))
+        self.fail_one(data.draw(st.sampled_from(sorted(self.flying))), unschedulable, pending)
+
+    @precondition(lambda self: self.real.pending("active"))
+    @rule(events=event_lists, attempts=st.lists(st.tuples(plugin_sets, pending_sets), min_size=1, max_size=4))
+    def fail_in_a_row(
+        self,
+        events: list[tuple[ClusterEvent, frozenset[int]]],
+        attempts: list[tuple[set[str], set[str]]],
+    ) -> None:
+        """Most of what can go wrong needs failed attempts, and chance alone arranges few."""
+        for unschedulable, pending in attempts:
+            before = set(self.flying)
+            self.pop_one()
+            for event, new in events:
+                self.happen(event, new, None)
+            for uid in self.flying.keys() - before:
+                self.fail_one(uid, unschedulable, pending)
+
+    def fail_one(self, uid: str, unschedulable: set[str], pending: set[str]) -> None:
         queued, record = self.flying.pop(uid)
         queued.pod = record.pod = replace(self.newest[uid], priority=queued.pod.priority)
         assert self.real.add_unschedulable(queued, unschedulable, pending)
@@ -173,9 +198,9 @@ class QueueMachine(RuleBasedStateMachine):
         self.slow.move_all(event, new, pre_check)
         assert self.real.is_of_interest(event) == self.slow.is_of_interest(event)
 
-    @rule(uids=st.lists(pods, max_size=3, unique=True))
-    def activate(self, uids: list[str]) -> None:
-        pods = [self.newest[uid] for uid in uids]
+    @rule(data=st.data())
+    def activate(self, data: st.DataObject) -> None:
+        pods = [self.newest[self.draw_pod(data)] for _ in range(2)]
         self.real.activate(pods)
         self.slow.activate(pods)
 
@@ -223,7 +248,7 @@ class QueueMachine(RuleBasedStateMachine):
             assert max(wakeup_s, self.clock.now()) == expected
 
 
-TestQueueAgainstReference = QueueMachine.TestCase
+TestQueueAgainstReference = pytest.mark.slow(QueueMachine.TestCase)
 TestQueueAgainstReference.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, derandomize=True
+    max_examples=100, stateful_step_count=60, deadline=None, derandomize=True
 )

@@ -29,9 +29,7 @@ def test_single_gate_wins_over_its_stage_whatever_the_order() -> None:
 
 def test_gate_counts_as_off_while_one_it_needs_is_off() -> None:
     assert not FeatureGates.parse("CompositePodGroup=true").enabled("CompositePodGroup")
-    on = FeatureGates.parse(
-        "CompositePodGroup=true,GenericWorkload=true,TopologyAwareWorkloadScheduling=true"
-    )
+    on = FeatureGates.parse("CompositePodGroup=true,GenericWorkload=true,TopologyAwareWorkloadScheduling=true")
     assert on.enabled("CompositePodGroup")
 
 
@@ -40,9 +38,7 @@ def test_absorbed_gate_sets_its_successor() -> None:
 
 
 def test_unknown_gate_is_named_with_near_matches() -> None:
-    with pytest.raises(
-        ConfigError, match="unknown feature gate 'DRAAdminAcces'; did you mean DRAAdminAccess"
-    ):
+    with pytest.raises(ConfigError, match="unknown feature gate 'DRAAdminAcces'; did you mean DRAAdminAccess"):
         FeatureGates.parse("DRAAdminAcces=true")
     with pytest.raises(ConfigError, match="unknown feature gate 'Zzz'"):
         FeatureGates().enabled("Zzz")

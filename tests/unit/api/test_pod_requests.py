@@ -12,9 +12,7 @@ MI = 1 << 20
 
 
 def asks(name: str = "c", restart_policy: str = "", **requests: str | int | float) -> Container:
-    return Container(
-        name=name, restart_policy=restart_policy, resources=ResourceRequirements(requests=dict(requests))
-    )
+    return Container(name=name, restart_policy=restart_policy, resources=ResourceRequirements(requests=dict(requests)))
 
 
 def test_containers_add_up_before_rounding() -> None:
@@ -79,16 +77,12 @@ def test_resize_counts_the_highest_of_asked_granted_and_used() -> None:
 def test_infeasible_resize_does_not_count() -> None:
     infeasible = Condition(type="PodResizePending", status="True", reason="Infeasible")
     assert resized("4", "2", "3", infeasible) == {"cpu": 3000}
-    assert resized("4", "2", "3", Condition(type="PodResizePending", status="True", reason="Deferred")) == {
-        "cpu": 4000
-    }
+    assert resized("4", "2", "3", Condition(type="PodResizePending", status="True", reason="Deferred")) == {"cpu": 4000}
 
 
 def level_nonzero(**requests: str) -> tuple[int, int]:
     level: ResourceList = dict(requests)
-    spec = PodSpec(
-        containers=(asks("a"), asks("b")), resources=ResourceRequirements(requests=level) if level else None
-    )
+    spec = PodSpec(containers=(asks("a"), asks("b")), resources=ResourceRequirements(requests=level) if level else None)
     return nonzero_requests(spec)
 
 

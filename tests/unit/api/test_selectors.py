@@ -44,9 +44,7 @@ def test_absent_selector_matches_nothing_and_empty_one_everything() -> None:
         (req("a", "DoesNotExist"), {}, True),
     ],
 )
-def test_label_operators(
-    requirement: LabelSelectorRequirement, labels: dict[str, str], expected: bool
-) -> None:
+def test_label_operators(requirement: LabelSelectorRequirement, labels: dict[str, str], expected: bool) -> None:
     assert compile_label_selector(labels_of(requirement)).matches(labels) is expected
 
 

@@ -62,23 +62,17 @@ def _validate_node_term(errors: FieldErrors, field: str, term: NodeSelectorTerm)
         _validate_node_field(errors, f"{field}.matchFields[{i}]", requirement)
 
 
-def _validate_node_requirement(
-    errors: FieldErrors, field: str, requirement: LabelSelectorRequirement
-) -> None:
+def _validate_node_requirement(errors: FieldErrors, field: str, requirement: LabelSelectorRequirement) -> None:
     operator, values = requirement.operator, requirement.values
     if operator in ("In", "NotIn"):
         if not values:
             errors.required(f"{field}.values", "must be specified when `operator` is 'In' or 'NotIn'")
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            errors.forbidden(
-                f"{field}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            )
+            errors.forbidden(f"{field}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
     elif operator in ("Gt", "Lt"):
         if len(values) != 1:
-            errors.required(
-                f"{field}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'"
-            )
+            errors.required(f"{field}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
     else:
         errors.invalid(f"{field}.operator", operator, "not a valid selector operator")
     errors.check_format(f"{field}.key", requirement.key, check_qualified_name(requirement.key))
@@ -169,9 +163,7 @@ def validate_toleration(errors: FieldErrors, field: str, toleration: Toleration)
         errors.check_format(f"{field}.operator", toleration.value, check_label_value(toleration.value))
     elif operator == "Exists":
         if toleration.value:
-            errors.invalid(
-                f"{field}.operator", toleration.value, "value must be empty when `operator` is 'Exists'"
-            )
+            errors.invalid(f"{field}.operator", toleration.value, "value must be empty when `operator` is 'Exists'")
     elif operator not in ("Gt", "Lt"):
         errors.unsupported(f"{field}.operator", operator, ("Equal", "Exists"))
     if toleration.effect:

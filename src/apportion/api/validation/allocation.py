@@ -48,14 +48,10 @@ def _validate_allocation(errors: FieldErrors, claim: ResourceClaim, allocation: 
         validate_node_selector(errors, path, allocation.node_selector)
         if len(allocation.node_selector.node_selector_terms) > 1:
             terms = allocation.node_selector.node_selector_terms
-            errors.invalid(
-                f"{path}.nodeSelectorTerms", len(terms), "must have exactly one node selector term"
-            )
+            errors.invalid(f"{path}.nodeSelectorTerms", len(terms), "must have exactly one node selector term")
 
 
-def _validate_result(
-    errors: FieldErrors, field: str, result: DeviceRequestAllocationResult, known: set[str]
-) -> None:
+def _validate_result(errors: FieldErrors, field: str, result: DeviceRequestAllocationResult, known: set[str]) -> None:
     if result.request not in known:
         errors.invalid(f"{field}.request", result.request, REFERENCE_TEXT)
     validate_driver(errors, f"{field}.driver", result.driver)

@@ -35,9 +35,7 @@ def validate_capacity(errors: FieldErrors, field: str, capacity: DeviceCapacity,
     _validate_policy(errors, f"{field}.requestPolicy", policy, total)
 
 
-def _validate_policy(
-    errors: FieldErrors, field: str, policy: CapacityRequestPolicy, total: Quantity | None
-) -> None:
+def _validate_policy(errors: FieldErrors, field: str, policy: CapacityRequestPolicy, total: Quantity | None) -> None:
     default = read_quantity(errors, f"{field}.default", policy.default)
     if policy.default is None and (policy.valid_values or policy.valid_range is not None):
         errors.required(f"{field}.default")
@@ -127,9 +125,7 @@ def _validate_step(
         errors.invalid(f"{field}.step", str(step), "must be greater than zero")
         return
     if total is not None and total < low + step:
-        errors.invalid(
-            f"{field}.step", str(step), f"one step {low + step} is larger than capacity value: {total}"
-        )
+        errors.invalid(f"{field}.step", str(step), f"one step {low + step} is larger than capacity value: {total}")
     for name, value in aligned.items():
         if value is not None and low <= value and (value.nano - low.nano) % step.nano:
             errors.invalid(

@@ -150,9 +150,7 @@ def _validate_amount(errors: FieldErrors, field: str, mode: str, count: int) -> 
         errors.unsupported(f"{field}.allocationMode", mode, ("All", "ExactCount"))
 
 
-def _validate_constraint(
-    errors: FieldErrors, field: str, constraint: DeviceConstraint, known: frozenset[str]
-) -> None:
+def _validate_constraint(errors: FieldErrors, field: str, constraint: DeviceConstraint, known: frozenset[str]) -> None:
     _validate_references(errors, f"{field}.requests", constraint.requests, known)
     match, distinct = constraint.match_attribute, constraint.distinct_attribute
     if match is not None:
@@ -163,9 +161,7 @@ def _validate_constraint(
         errors.required(field, _ONE_ATTRIBUTE)
 
 
-def _validate_references(
-    errors: FieldErrors, field: str, references: tuple[str, ...], known: frozenset[str]
-) -> None:
+def _validate_references(errors: FieldErrors, field: str, references: tuple[str, ...], known: frozenset[str]) -> None:
     for i, reference in errors.bounded(field, references, REQUESTS_MAX):
         if reference not in known:
             errors.invalid(f"{field}[{i}]", reference, REFERENCE_TEXT)

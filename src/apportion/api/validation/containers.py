@@ -55,9 +55,7 @@ def _validate_ports(errors: FieldErrors, field: str, container: Container, host_
         if port.container_port == 0:
             errors.required(f"{path}.containerPort")
         elif not 1 <= port.container_port <= 65535:
-            errors.invalid(
-                f"{path}.containerPort", port.container_port, "must be between 1 and 65535, inclusive"
-            )
+            errors.invalid(f"{path}.containerPort", port.container_port, "must be between 1 and 65535, inclusive")
         if port.host_port and not 1 <= port.host_port <= 65535:
             errors.invalid(f"{path}.hostPort", port.host_port, "must be between 1 and 65535, inclusive")
         if host_network and port.host_port != port.container_port:

@@ -119,9 +119,7 @@ def validate_device_taint(errors: FieldErrors, field: str, taint: DeviceTaint) -
         errors.check_choice(f"{field}.effect", taint.effect, _EFFECTS)
 
 
-def validate_opaque(
-    errors: FieldErrors, field: str, opaque: OpaqueDeviceConfiguration | None, tree: Any
-) -> None:
+def validate_opaque(errors: FieldErrors, field: str, opaque: OpaqueDeviceConfiguration | None, tree: Any) -> None:
     """Check driver parameters; ``tree`` is the same part as written, where absent and empty differ."""
     if opaque is None:
         errors.required(field)

@@ -32,9 +32,7 @@ def validate_metadata(errors: FieldErrors, meta: ObjectMeta, kind: Kind, has_gen
         field = f"metadata.finalizers[{i}]"
         errors.check_format(field, finalizer, check_qualified_name(finalizer))
         if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
-            errors.invalid(
-                field, finalizer, "name is neither a standard finalizer name nor is it fully qualified"
-            )
+            errors.invalid(field, finalizer, "name is neither a standard finalizer name nor is it fully qualified")
     _validate_owners(errors, meta)
 
 
@@ -88,9 +86,7 @@ def _validate_requirement(errors: FieldErrors, field: str, requirement: LabelSel
             errors.required(f"{field}.values", "must be specified when `operator` is 'In' or 'NotIn'")
     elif operator in ("Exists", "DoesNotExist"):
         if requirement.values:
-            errors.forbidden(
-                f"{field}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            )
+            errors.forbidden(f"{field}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
     else:
         errors.invalid(f"{field}.operator", operator, "not a valid selector operator")
     errors.check_format(f"{field}.key", requirement.key, check_qualified_name(requirement.key))

@@ -32,9 +32,7 @@ CONDITIONS_MAX: Final = 4
 VALUE_BYTES_MAX: Final = 64
 _VALUES: Final = ("int", "bool", "string", "version", "ints", "bools", "strings", "versions")
 _VALUES_TEXT: Final = ", ".join(f"`{v}`" for v in _VALUES)
-_SELECTIONS_TEXT: Final = (
-    "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
-)
+_SELECTIONS_TEXT: Final = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 
 
 def validate_slice(errors: FieldErrors, resource_slice: ResourceSlice, tree: Tree) -> None:
@@ -43,9 +41,7 @@ def validate_slice(errors: FieldErrors, resource_slice: ResourceSlice, tree: Tre
     validate_driver(errors, "spec.driver", spec.driver)
     validate_pool_name(errors, "spec.pool.name", spec.pool.name)
     if spec.pool.resource_slice_count <= 0:
-        errors.invalid(
-            "spec.pool.resourceSliceCount", spec.pool.resource_slice_count, "must be greater than zero"
-        )
+        errors.invalid("spec.pool.resourceSliceCount", spec.pool.resource_slice_count, "must be greater than zero")
     if spec.pool.generation < 0:
         errors.invalid("spec.pool.generation", spec.pool.generation, "must be greater than or equal to zero")
     _validate_node_selection(errors, spec, tree.get("spec") or {})
@@ -104,11 +100,7 @@ def _print_go_term(term: Tree) -> Tree:
     """Return a term with the internal field names and the nulls that the API server prints."""
 
     def requirements(items: Any) -> Any:
-        return (
-            [{k.capitalize(): r.get(k) for k in ("key", "operator", "values")} for r in items]
-            if items
-            else None
-        )
+        return [{k.capitalize(): r.get(k) for k in ("key", "operator", "values")} for r in items] if items else None
 
     return {
         "MatchExpressions": requirements(term.get("matchExpressions")),
@@ -117,9 +109,7 @@ def _print_go_term(term: Tree) -> Tree:
 
 
 def _validate_device_nodes(errors: FieldErrors, field: str, device: Device, per_device: bool) -> None:
-    chosen = (
-        (device.node_name is not None) + (device.node_selector is not None) + (device.all_nodes is not None)
-    )
+    chosen = (device.node_name is not None) + (device.node_selector is not None) + (device.all_nodes is not None)
     if chosen and not per_device:
         why = (
             "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to "
@@ -191,9 +181,7 @@ def _validate_binding_conditions(errors: FieldErrors, field: str, device: Device
             else:
                 errors.check_format(path, condition, check_qualified_name(condition))
             if listed is failures and condition in conditions:
-                errors.invalid(
-                    path, condition, "bindingFailureConditions must not overlap with bindingConditions"
-                )
+                errors.invalid(path, condition, "bindingFailureConditions must not overlap with bindingConditions")
     if bool(conditions) != bool(failures):
         missing, other = ("bindingFailureConditions", "bindingConditions")
         if not conditions:

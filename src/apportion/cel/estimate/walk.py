@@ -141,9 +141,7 @@ class _Estimator:
         assert found is not None, node.function
         result = self.finish(node, cost + found.most, found.size)
         if node.function == "_+_" and node.type.name == "list":
-            return _Estimate(
-                result.cost, result.size, None, _union_entries(parts[0].entries, parts[1].entries)
-            )
+            return _Estimate(result.cost, result.size, None, _union_entries(parts[0].entries, parts[1].entries))
         return result
 
     def estimate_conditional(self, node: Conditional) -> _Estimate:

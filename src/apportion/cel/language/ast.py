@@ -118,9 +118,7 @@ class Bind(Node):
     result: "Expr"
 
 
-Expr: TypeAlias = (
-    Const | Ident | Select | Index | Call | Logic | Conditional | ListExpr | MapExpr | Fold | Bind
-)
+Expr: TypeAlias = Const | Ident | Select | Index | Call | Logic | Conditional | ListExpr | MapExpr | Fold | Bind
 
 # The accumulator of a comprehension; no identifier in a source text can have this name.
 ACCUMULATOR = "@result"

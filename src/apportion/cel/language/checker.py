@@ -169,9 +169,7 @@ class _Checker:
             if qualified in self.environment.functions:
                 node.function, node.target = qualified, None
 
-    def match_overloads(
-        self, node: Call, overloads: list[Overload], operands: tuple[Type, ...]
-    ) -> Type | None:
+    def match_overloads(self, node: Call, overloads: list[Overload], operands: tuple[Type, ...]) -> Type | None:
         result: Type | None = None
         for overload in overloads:
             is_member = node.target is not None

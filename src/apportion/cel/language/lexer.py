@@ -37,9 +37,7 @@ def split_tokens(source: str) -> list[Token]:
     while offset < len(source):
         match = _SPEC.match(source, offset)
         if match is None:
-            raise CompileError(
-                f"Syntax error: token recognition error at: {source[offset]!r}", source, offset
-            )
+            raise CompileError(f"Syntax error: token recognition error at: {source[offset]!r}", source, offset)
         kind, text = match.lastgroup, match.group()
         end = match.end()
         if kind == "text":

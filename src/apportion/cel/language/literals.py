@@ -1,30 +1,37 @@
 """Reads number, string and bytes literals."""
 
+import math
 import re
+from typing import Final
 
 from apportion.cel.errors import CompileError
 from apportion.cel.values import INT_MAX, UINT_MAX, Uint
 
-_ESCAPE = re.compile(
+_ESCAPE: Final = re.compile(
     r"\\(?:(?P<hex>[xX][0-9a-fA-F]{2})|(?P<short>u[0-9a-fA-F]{4})|(?P<long>U[0-9a-fA-F]{8})"
     r"|(?P<octal>[0-3][0-7]{2})|(?P<plain>[abfnrtv\\?\"'`])|(?P<bad>.|$))",
     re.DOTALL,
 )
-_PLAIN = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_DIGITS_MAX: Final = 20
+_PLAIN: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 def read_number(source: str, offset: int, text: str) -> int | float | Uint:
     """Return the value of a number token; 2**63 is let through, since a minus sign may stand before it."""
-    if re.fullmatch(r"\d*\.\d+.*|\d+[eE].*", text) and not text.lower().startswith("0x"):
-        return float(text)
+    hexadecimal = text[:2] in ("0x", "0X")
+    if not hexadecimal and re.search(r"[.eE]", text):
+        value = float(text)
+        if math.isinf(value):
+            raise CompileError("Syntax error: invalid double literal", source, offset)
+        return value
     unsigned = text[-1] in "uU"
-    digits = text[:-1] if unsigned else text
-    value = int(digits, 16) if digits[:2].lower() == "0x" else int(digits)
-    if unsigned and value > UINT_MAX:
-        raise CompileError("Syntax error: invalid uint literal", source, offset)
-    if not unsigned and value > INT_MAX + 1:
-        raise CompileError("Syntax error: invalid int literal", source, offset)
-    return Uint(value) if unsigned else value
+    kind, most = ("uint", UINT_MAX) if unsigned else ("int", INT_MAX + 1)
+    digits = text.rstrip("uU").lower().removeprefix("0x").lstrip("0") or "0"
+    # More digits than any 64-bit number has would take Python long to convert.
+    number = int(digits, 16 if hexadecimal else 10) if len(digits) <= _DIGITS_MAX else most + 1
+    if number > most:
+        raise CompileError(f"Syntax error: invalid {kind} literal", source, offset)
+    return Uint(number) if unsigned else number
 
 
 def read_text(source: str, offset: int, opening: str) -> tuple[str | bytes, int]:

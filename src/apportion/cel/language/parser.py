@@ -26,7 +26,7 @@ from apportion.cel.values import INT_MAX, Uint
 
 # Both limits keep every later walk over the tree far from Python's own recursion limit.
 NESTING_MAX: Final = 64
-DEPTH_MAX: Final = 200
+DEPTH_MAX: Final = 150
 
 _LEVELS: Final = {"||": 1, "&&": 2, "+": 4, "-": 4, "*": 5, "/": 5, "%": 5} | dict.fromkeys(
     ("==", "!=", "<", "<=", ">", ">=", "in"), 3
@@ -86,9 +86,7 @@ class _Parser:
     def reject(self, expectation: str) -> CompileError:
         token = self.token
         found = "<EOF>" if token.kind == "end" else self.source[token.start : token.end]
-        return CompileError(
-            f"Syntax error: mismatched input {found!r}, {expectation}", self.source, token.start
-        )
+        return CompileError(f"Syntax error: mismatched input {found!r}, {expectation}", self.source, token.start)
 
     def end_of_last(self) -> int:
         return self.tokens[self.at - 1].end
@@ -144,11 +142,7 @@ class _Parser:
 
     def is_number(self) -> bool:
         token = self.token
-        return (
-            token.kind == "const"
-            and isinstance(token.value, int | float)
-            and not isinstance(token.value, Uint)
-        )
+        return token.kind == "const" and isinstance(token.value, int | float) and not isinstance(token.value, Uint)
 
     def parse_postfix(self, negative_start: int | None = None) -> Expr:
         start = self.token.start if negative_start is None else negative_start

@@ -19,9 +19,7 @@ _BOOLS: Final = {
 }
 
 # The conversions that are computed while compiling when their argument is a constant.
-CONVERSIONS: Final = frozenset(
-    ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint")
-)
+CONVERSIONS: Final = frozenset(("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"))
 
 
 def _int_from_double(value: float) -> Value:

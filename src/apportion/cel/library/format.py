@@ -32,18 +32,16 @@ def format_text(pattern: str, args: tuple[Value, ...]) -> Value:
             value = next(rest)
         except StopIteration:
             raise _Unformattable(f"index {len(args)} out of range") from None
-        digits = 6 if precision is None else int(precision)
+        digits = 6 if precision is None else int(precision[:4])
         if digits > _PRECISION_MAX:
-            raise _Unformattable(f"precision {digits} is above {_PRECISION_MAX}")
+            raise _Unformattable(f"precision {precision} is above {_PRECISION_MAX}")
         return _format_clause(verb, value, digits)
 
     try:
         text = _CLAUSE.sub(fill, pattern)
     except _Unformattable as error:
         return Failure(f"error during formatting: {error}")
-    return (
-        text if len(text) <= TEXT_LENGTH_MAX else Failure("operation cancelled: actual cost limit exceeded")
-    )
+    return text if len(text) <= TEXT_LENGTH_MAX else Failure("operation cancelled: actual cost limit exceeded")
 
 
 def _format_clause(verb: str, value: Value, digits: int) -> str:

@@ -110,18 +110,14 @@ def _is_link_local_multicast(ip: Ip) -> bool:
 def _is_global_unicast(ip: Ip) -> bool:
     inner = ip.inner
     broadcast = str(inner) == "255.255.255.255"
-    return not (
-        broadcast or inner.is_unspecified or inner.is_loopback or inner.is_multicast or inner.is_link_local
-    )
+    return not (broadcast or inner.is_unspecified or inner.is_loopback or inner.is_multicast or inner.is_link_local)
 
 
 _NET: Final = (
     declare("ip", "(string) -> ip", net.parse_ip, "scan"),
     declare("ip", "cidr.() -> ip", lambda c: Ip(c.inner.ip)),
     declare("isIP", "(string) -> bool", _parses(net.parse_ip), "scan"),
-    declare(
-        "isIP", "cidr.(string) -> bool", lambda _, text: not isinstance(net.parse_ip(text), Failure), "scan"
-    ),
+    declare("isIP", "cidr.(string) -> bool", lambda _, text: not isinstance(net.parse_ip(text), Failure), "scan"),
     declare("ip.isCanonical", "(string) -> bool", net.is_canonical, "scan_twice"),
     declare("family", "ip.() -> int", lambda ip: ip.inner.version),
     _ip_flag("isUnspecified"),

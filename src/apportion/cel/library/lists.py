@@ -154,10 +154,7 @@ _EXTENSION: Final = (
     declare("first", "list<A>.() -> optional<A>", lambda x: Optional(True, x[0]) if x else NONE),
     declare("last", "list<A>.() -> optional<A>", lambda x: Optional(True, x[-1]) if x else NONE),
     *(declare("sort", f"list<{k}>.() -> list<{k}>", _sort, "pairs") for k in _ORDERED),
-    *(
-        declare("@sortByAssociatedKeys", f"list<A>.(list<{k}>) -> list<A>", _sort_by_keys, "pairs")
-        for k in _ORDERED
-    ),
+    *(declare("@sortByAssociatedKeys", f"list<A>.(list<{k}>) -> list<A>", _sort_by_keys, "pairs") for k in _ORDERED),
 )
 
 _SETS: Final = (

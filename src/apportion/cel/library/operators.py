@@ -18,6 +18,7 @@ from apportion.cel.values import (
     Timestamp,
     Uint,
     Value,
+    can_be_key,
     equals,
     has_entry,
 )
@@ -139,8 +140,7 @@ def _ordering(name: str, run: Callable[[Value, Value], bool]) -> tuple[Overload,
     ]
     texts = [declare(function, f"({a}, {a}) -> bool", run, "shorter") for a in ("string", "bytes")]
     times = [
-        declare(function, f"({a}, {a}) -> bool", lambda x, y: run(x.nano, y.nano))
-        for a in ("duration", "timestamp")
+        declare(function, f"({a}, {a}) -> bool", lambda x, y: run(x.nano, y.nano)) for a in ("duration", "timestamp")
     ]
     return (*plain, *crossed, *texts, *times)
 
@@ -155,6 +155,10 @@ def is_in_list(item: Value, items: tuple[Value, ...]) -> bool:
     return any(equals(element, item) is True for element in items)
 
 
+def _is_in_map(key: Value, entries: dict[Value, Value]) -> Value:
+    return has_entry(entries, key) if can_be_key(key) else Failure("no such overload")
+
+
 _COMPARISON: Final = (
     declare("_==_", "(A, A) -> bool", equals, "shorter"),
     declare("_!=_", "(A, A) -> bool", unequal, "shorter"),
@@ -163,7 +167,7 @@ _COMPARISON: Final = (
     *_ordering(">", operator.gt),
     *_ordering(">=", operator.ge),
     declare("@in", "(A, list<A>) -> bool", is_in_list, "in_list"),
-    declare("@in", "(A, map<A, B>) -> bool", lambda key, entries: has_entry(entries, key)),
+    declare("@in", "(A, map<A, B>) -> bool", _is_in_map),
 )
 
 _SIZE: Final = tuple(

@@ -61,7 +61,7 @@ def parse_semver(text: str, normalize: bool = False) -> Semver | Failure:
             return Failure(f"Invalid character(s) found in {name.lower()} number {number!r}")
         if number[0] == "0" and len(number) > 1:
             return Failure(f"{name} number must not contain leading zeroes {number!r}")
-        if int(number) >= 1 << 64:
+        if not _fits(number):
             return Failure(f"{name} number {number!r} does not fit into 64 bits")
     parts = pre.split(".") if dash else []
     for part in parts:
@@ -69,10 +69,16 @@ def parse_semver(text: str, normalize: bool = False) -> Semver | Failure:
             return Failure(f"Invalid character(s) found in prerelease {part!r}")
         if _NUMBER.fullmatch(part) and part[0] == "0" and len(part) > 1:
             return Failure(f"Numeric PreRelease version must not contain leading zeroes {part!r}")
+        if _NUMBER.fullmatch(part) and not _fits(part):
+            return Failure(f"Numeric PreRelease version {part!r} does not fit into 64 bits")
     if plus and not all(_IDENTIFIER.fullmatch(b) for b in build.split(".")):
         return Failure(f"Invalid character(s) found in build meta data {build!r}")
     identifiers = tuple(int(p) if _NUMBER.fullmatch(p) else p for p in parts)
     return Semver(tuple(int(n) for n in numbers), identifiers, text)
+
+
+def _fits(digits: str) -> bool:
+    return len(digits) <= 20 and int(digits) < 1 << 64
 
 
 def _normalize(text: str) -> str:

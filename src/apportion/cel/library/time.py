@@ -28,12 +28,15 @@ _PART: Final = re.compile(r"(\d+)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)|\.(\d+)(ns
 _RFC3339: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))"
 )
+_TEXT_LENGTH_MAX: Final = 256
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_duration(text: str) -> Value:
     """Return the duration that ``text`` such as ``1h30m`` denotes, or a Failure."""
     body = text[1:] if text[:1] in ("+", "-") else text
+    if len(text) > _TEXT_LENGTH_MAX:
+        return Failure("time: invalid duration: the text is too long")
     total, offset = 0, 0
     while match := _PART.match(body, offset):
         whole, fraction, unit, bare, bare_unit = match.groups()

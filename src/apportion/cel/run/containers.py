@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from apportion.cel.language.ast import ListExpr, MapExpr
 from apportion.cel.run.frame import Frame, Run, Step, make_constant
-from apportion.cel.values import NO_OVERLOAD, Failure, Optional, Value, format_key, has_entry
+from apportion.cel.values import NO_OVERLOAD, Failure, Optional, Value, can_be_key, format_key, has_entry
 
 if TYPE_CHECKING:
     from apportion.cel.run.planner import Planner
@@ -69,8 +69,7 @@ def _make_map(runs: list[tuple[Run, Run, bool]]) -> Run:
 def _build(pairs: list[tuple[Value, Value]]) -> Value:
     entries: dict[Value, Value] = {}
     for key, value in pairs:
-        # Lists and maps cannot be keys, and Python could not hash a map.
-        if isinstance(key, tuple | dict | Failure):
+        if not can_be_key(key):
             return NO_OVERLOAD
         if has_entry(entries, key):
             return Failure(f"Failed with repeated key: {format_key(key)}")

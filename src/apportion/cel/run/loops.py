@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from apportion.cel.language.ast import ACCUMULATOR, Call, Expr, Fold, Ident, ListExpr, MapExpr
 from apportion.cel.run.containers import LIST_COST
 from apportion.cel.run.frame import COST_LIMIT, CostExceeded, Frame, Run, Step
-from apportion.cel.values import NO_OVERLOAD, Failure, Value, format_key, has_entry
+from apportion.cel.values import NO_OVERLOAD, Failure, Value, can_be_key, format_key, has_entry
 
 if TYPE_CHECKING:
     from apportion.cel.run.planner import Planner
@@ -64,9 +64,7 @@ def _make_reader(slot: int) -> Run:
     return lambda frame: frame.locals[slot]
 
 
-def _pair_up(
-    items: "tuple[Value, ...] | dict[Value, Value]", in_pairs: bool
-) -> Iterable[tuple[Value, Value]]:
+def _pair_up(items: "tuple[Value, ...] | dict[Value, Value]", in_pairs: bool) -> Iterable[tuple[Value, Value]]:
     if isinstance(items, dict):
         return list(items.items())
     return enumerate(items) if in_pairs else ((item, None) for item in items)
@@ -122,6 +120,8 @@ def _make_insert(read: Run, operands: list[Run]) -> Run:
         for value in (entries, *values):
             if value.__class__ is Failure:
                 return value
+        if not can_be_key(values[0]) and len(values) > 1:
+            return NO_OVERLOAD
         added = values[0] if len(values) == 1 else {values[0]: values[1]}
         for key, value in added.items():
             if has_entry(entries, key):

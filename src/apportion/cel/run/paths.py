@@ -4,13 +4,14 @@ Each qualifier that is looked at costs 1, the root costs 1 more (0 as an operand
 constant names into ``device`` are by far the most frequent, so they get closures of their own.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from apportion.cel.language.ast import Conditional, Const, Expr, Ident, Index, Select
 from apportion.cel.run.frame import Frame, Run, Step, make_constant, read_device
-from apportion.cel.values import NO_OVERLOAD, NONE, DomainMap, Failure, Optional, Uint, Value, find_entry
+from apportion.cel.values import NO_OVERLOAD, NONE, DomainMap, Failure, Optional, Value, can_be_key, find_entry
 
 if TYPE_CHECKING:
     from apportion.cel.run.planner import Planner
@@ -164,8 +165,7 @@ def _is_fatal(value: Value) -> bool:
 
 def _find(holder: Value, key: Value) -> Value:
     if isinstance(holder, dict):
-        # Lists and maps cannot be keys, and Python could not hash a map.
-        return NO_OVERLOAD if isinstance(key, dict | tuple) else find_entry(holder, key)
+        return find_entry(holder, key) if can_be_key(key) else NO_OVERLOAD
     if isinstance(holder, tuple):
         return _find_element(holder, key)
     fields: DomainMap | dict[str, Value] | None = getattr(holder, "fields", None)
@@ -175,7 +175,7 @@ def _find(holder: Value, key: Value) -> Value:
 
 
 def _find_element(items: tuple[Value, ...], key: Value) -> Value:
-    if isinstance(key, bool) or not isinstance(key, int | Uint | float) or key != int(key):
+    if isinstance(key, bool) or not isinstance(key, int | float) or not math.isfinite(key) or key != int(key):
         return NO_OVERLOAD
     index = int(key)
     return items[index] if 0 <= index < len(items) else Failure(f"index out of bounds: {index}")

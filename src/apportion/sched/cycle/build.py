@@ -41,7 +41,9 @@ def _build(
         _check_name(profile, entry.name)
     percentage = profile.percentage_of_nodes_to_score
     return build_profile(
-        profile.scheduler_name, uses, config.percentage_of_nodes_to_score if percentage is None else percentage
+        profile.scheduler_name,
+        uses,
+        config.percentage_of_nodes_to_score if percentage is None else percentage,
     )
 
 
@@ -58,7 +60,7 @@ def _sets(plugins: Plugins) -> list[PluginSet]:
     return [getattr(plugins, name) for name in plugins.__struct_fields__]
 
 
-def _resolve(profile: ProfileConfig) -> list[tuple[str, int, frozenset[str] | None]]:
+def _resolve(profile: ProfileConfig) -> list[tuple[str, int, frozenset[str]]]:
     """Return (plugin, weight, points) in order: a specific point beats multiPoint, enabled beats disabled."""
     plugins = profile.plugins
     for found in _sets(plugins):

@@ -201,5 +201,3 @@ def node_changes(old: Node, new: Node) -> list[ActionType]:
     if old.status.declared_features != new.status.declared_features:
         changes.append(ActionType.UPDATE_NODE_DECLARED_FEATURE)
     return changes
-
-

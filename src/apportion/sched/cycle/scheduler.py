@@ -40,7 +40,7 @@ class Binding:
 
     __slots__ = ("entity", "plan", "pod", "profile", "row", "steps")
 
-    def __init__(self, entity: QueuedPod, profile: Profile, plan: Plan, pod: PodInfo, row: int) -> None:
+    def __init__(self, entity: QueuedPod[PodInfo], profile: Profile, plan: Plan, pod: PodInfo, row: int) -> None:
         self.entity = entity
         self.profile = profile
         self.plan = plan
@@ -79,7 +79,10 @@ class Scheduler:
         self.outbox: deque[tuple[int, Command]] = deque()
         self.planners = {name: Planner(state, profile) for name, profile in profiles.items()}
         self.queue: SchedulingQueue[PodInfo] = SchedulingQueue(
-            clock, {n: p.registrations for n, p in profiles.items()}, self._gate, queue_config or QueueConfig()
+            clock,
+            {n: p.registrations for n, p in profiles.items()},
+            self._gate,
+            queue_config or QueueConfig(),
         )
         self.attempts = {"scheduled": 0, "unschedulable": 0, "error": 0}
         self._rng = rng
@@ -114,7 +117,7 @@ class Scheduler:
             self._fail(entity, pod, f"{type(fault).__name__}: {fault}")
         return True
 
-    def _cycle(self, entity: QueuedPod, pod: PodInfo) -> None:
+    def _cycle(self, entity: QueuedPod[PodInfo], pod: PodInfo) -> None:
         plan = self.planners[pod.scheduler_name].plan(pod)
         row = self.choose(pod, plan)
         if row is None:
@@ -214,7 +217,7 @@ class Scheduler:
 
     # ---- failure ------------------------------------------------------------------------------------------
 
-    def _reject(self, entity: QueuedPod, pod: PodInfo, diagnosis: Diagnosis) -> None:
+    def _reject(self, entity: QueuedPod[PodInfo], pod: PodInfo, diagnosis: Diagnosis) -> None:
         rejected = diagnosis.pre_filter
         if rejected is not None and rejected.code is Code.ERROR:
             self._fail(entity, pod, rejected.message)
@@ -224,7 +227,7 @@ class Scheduler:
         for command in failure_commands(pod, UNSCHEDULABLE, diagnosis.message()):
             self._send(command)
 
-    def _settle_failure(self, entity: QueuedPod, pod: PodInfo, status: Status) -> None:
+    def _settle_failure(self, entity: QueuedPod[PodInfo], pod: PodInfo, status: Status) -> None:
         """Requeue after Reserve or the binding failed: by its plugin when rejected, by error backoff otherwise."""
         if not status.code.is_rejected:
             self._fail(entity, pod, status.message)
@@ -235,7 +238,7 @@ class Scheduler:
         for command in failure_commands(pod, UNSCHEDULABLE, text):
             self._send(command)
 
-    def _fail(self, entity: QueuedPod, pod: PodInfo, message: str) -> None:
+    def _fail(self, entity: QueuedPod[PodInfo], pod: PodInfo, message: str) -> None:
         self.attempts["error"] += 1
         self.queue.add_unschedulable(entity, frozenset(), frozenset())
         for command in failure_commands(pod, SCHEDULER_ERROR, message):

@@ -1,6 +1,13 @@
 """The plugin framework: interfaces, statuses, columns, plans and profiles. See README.md."""
 
-from apportion.sched.framework.columns import FilterColumn, MaskColumn, RowGroups, ScoreColumn, Scored, ZeroScore
+from apportion.sched.framework.columns import (
+    FilterColumn,
+    MaskColumn,
+    RowGroups,
+    ScoreColumn,
+    Scored,
+    ZeroScore,
+)
 from apportion.sched.framework.commands import (
     AddClaimFinalizer,
     AllocateClaim,

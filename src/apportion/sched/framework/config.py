@@ -21,17 +21,17 @@ class _Strict(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, o
     """Base of the configuration's structs."""
 
 
-class PluginRef(_Strict):
+class PluginRef(_Strict, frozen=True):
     name: str
     weight: int | None = None
 
 
-class PluginSet(_Strict):
+class PluginSet(_Strict, frozen=True):
     enabled: tuple[PluginRef, ...] = ()
     disabled: tuple[PluginRef, ...] = ()
 
 
-class Plugins(_Strict):
+class Plugins(_Strict, frozen=True):
     pre_enqueue: PluginSet = PluginSet()
     queue_sort: PluginSet = PluginSet()
     pre_filter: PluginSet = PluginSet()
@@ -50,12 +50,12 @@ class Plugins(_Strict):
     pod_group_post_filter: PluginSet = PluginSet()
 
 
-class PluginArgs(_Strict):
+class PluginArgs(_Strict, frozen=True):
     name: str
     args: dict[str, Any] = {}
 
 
-class ProfileConfig(_Strict):
+class ProfileConfig(_Strict, frozen=True):
     scheduler_name: str = "default-scheduler"
     percentage_of_nodes_to_score: int | None = None
     plugins: Plugins = Plugins()
@@ -69,7 +69,7 @@ class ProfileConfig(_Strict):
         return {}
 
 
-class SchedulerConfig(_Strict):
+class SchedulerConfig(_Strict, frozen=True):
     """The whole file. ``percentage_of_nodes_to_score`` 0 or unset means that all nodes are scored."""
 
     api_version: str = API_VERSION

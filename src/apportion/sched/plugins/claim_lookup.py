@@ -21,7 +21,10 @@ def find_claims(state: ClusterState, pod: PodInfo) -> PodClaims:
         generated = name is None
         if generated:
             if entry.resource_claim_template_name is None:
-                return PodClaims((), f'pod "{pod.key}", spec.resourceClaim {entry.name}: none of the supported fields are set')
+                return PodClaims(
+                    (),
+                    f'pod "{pod.key}", spec.resourceClaim {entry.name}: none of the supported fields are set',
+                )
             status = next((s for s in pod.claim_statuses if s.name == entry.name), None)
             if status is None:
                 return PodClaims((), f'pod "{pod.key}": ResourceClaim not created yet')

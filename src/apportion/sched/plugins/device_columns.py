@@ -19,10 +19,24 @@ class DeviceColumn:
     Nodes are judged again only when their devices, their labels or their Node object changed.
     """
 
-    __slots__ = ("_allocator", "_cursor", "_matchers", "_seen_nodes", "_state", "ok", "problem", "score", "stamp")
+    __slots__ = (
+        "_allocator",
+        "_cursor",
+        "_matchers",
+        "_seen_nodes",
+        "_state",
+        "ok",
+        "problem",
+        "score",
+        "stamp",
+    )
 
     def __init__(
-        self, state: ClusterState, allocator: Allocator, problem: Problem | None, selectors: tuple[NodeSelector, ...]
+        self,
+        state: ClusterState,
+        allocator: Allocator,
+        problem: Problem | None,
+        selectors: tuple[NodeSelector, ...],
     ) -> None:
         self._state = state
         self._allocator = allocator

@@ -217,9 +217,7 @@ class DynamicResources:
         """Claims, slices, classes, nodes, and the pod's own generated claims."""
         claim = ClusterEvent(RESOURCE_CLAIM, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE)
         mine = ClusterEvent("TargetPod", ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
-        node = ClusterEvent(
-            "Node", ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
-        )
+        node = ClusterEvent("Node", ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE)
         update = ActionType.ADD | ActionType.UPDATE
         return [
             Registration(self.name, claim, self._hint_claim),

@@ -109,4 +109,3 @@ class PreferenceScore(Scored):
     def normalized(self, ok: Bools) -> Int64s:
         """Scale to 100."""
         return normalize_default(self.raw, ok, reverse=False)
-

@@ -23,9 +23,7 @@ class NodeResourcesBalancedAllocation:
 
     def __init__(self, handle: Handle) -> None:
         self._nodes = handle.state.nodes
-        self._resources = read_resources(
-            handle.args.get("resources"), "NodeResourcesBalancedAllocationArgs.resources"
-        )
+        self._resources = read_resources(handle.args.get("resources"), "NodeResourcesBalancedAllocationArgs.resources")
         self._columns: dict[tuple[int, ...], BalanceScore] = {}
 
     def pre_score(self, pod: PodInfo, state: object) -> "BalanceScore | None":
@@ -116,4 +114,5 @@ def _evenness(allocatable: Int64s, requested: Int64s) -> Float64s:
     deviation = np.sqrt((np.where(present, fraction - mean, 0.0) ** 2).sum(axis=0) / np.maximum(count, 1))
     if len(allocatable) == 2:  # the original's shorter formula, which rounds differently
         deviation = np.where(count == 2, np.abs(fraction[0] - fraction[1]) / 2, 0.0)
-    return np.trunc((1 - deviation) * MAX_NODE_SCORE)
+    evenness: Float64s = np.trunc((1 - deviation) * MAX_NODE_SCORE)
+    return evenness

@@ -156,5 +156,3 @@ def _group(rows: Int64s, answers: Bools, names: list[str]) -> RowGroups:
         reasons = tuple(name for name, lacking in zip(names, pattern, strict=False) if lacking)
         groups.append((Status(code, reasons, NodeResourcesFit.name), rows[group_of.ravel() == number]))
     return groups
-
-

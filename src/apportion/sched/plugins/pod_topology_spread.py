@@ -106,7 +106,9 @@ class PodTopologySpread:
 class SpreadCounts:
     """The domain counts of a list of constraints, each over its own eligible nodes."""
 
-    def __init__(self, state: ClusterState, kind: PodKind, constraints: tuple[Spread, ...], keys: tuple[str, ...]) -> None:
+    def __init__(
+        self, state: ClusterState, kind: PodKind, constraints: tuple[Spread, ...], keys: tuple[str, ...]
+    ) -> None:
         self._state = state
         self._kind = kind
         self._constraints = constraints

@@ -67,7 +67,7 @@ def _read_shape(raw: object, path: str) -> tuple[int, ...]:
     shape = raw.get("shape") if isinstance(raw, Mapping) else None
     if not isinstance(shape, list) or not shape:
         raise ConfigError(f"{path}.requestedToCapacityRatio.shape: needs at least one point")
-    points = []
+    points: list[tuple[int, int]] = []
     for i, point in enumerate(shape):
         where = f"{path}.requestedToCapacityRatio.shape[{i}]"
         if not isinstance(point, Mapping):
@@ -164,9 +164,11 @@ class AllocationScore(Scored):
     def _score_all(self, allocatable: Int64s, requested: Int64s) -> Int64s:
         size = np.maximum(allocatable, 1)
         if self._strategy.kind == "LeastAllocated":
-            return np.maximum(allocatable - requested, 0) * MAX_SCORE // size
+            least: Int64s = np.maximum(allocatable - requested, 0) * MAX_SCORE // size
+            return least
+        most: Int64s = np.minimum(requested, allocatable) * MAX_SCORE // size
         if self._strategy.kind == "MostAllocated":
-            return np.minimum(requested, allocatable) * MAX_SCORE // size
+            return most
         percent = np.where(requested > allocatable, 100, np.minimum(requested, allocatable) * MAX_SCORE // size)
         return np.array(self._strategy.table, np.int64).take(percent)
 

@@ -76,15 +76,11 @@ def read_defaults(args: Mapping[str, object]) -> SpreadDefaults:
     return SpreadDefaults(found, False)
 
 
-def get_constraints(
-    state: ClusterState, kind: PodKind, defaults: SpreadDefaults, hard: bool
-) -> tuple[Spread, ...]:
+def get_constraints(state: ClusterState, kind: PodKind, defaults: SpreadDefaults, hard: bool) -> tuple[Spread, ...]:
     """Return the constraints of a kind that filter (``hard``) or that score."""
     own = kind.template.spec.topology_spread_constraints
     if own:
-        return tuple(
-            _compile(kind, c, (compile_label_selector(c.label_selector),)) for c in own if _is_hard(c) == hard
-        )
+        return tuple(_compile(kind, c, (compile_label_selector(c.label_selector),)) for c in own if _is_hard(c) == hard)
     wanted = [c for c in defaults.constraints if _is_hard(c) == hard]
     selectors = _controller_selectors(state, kind) if wanted else ()
     return tuple(_compile(kind, c, selectors) for c in wanted) if selectors else ()
@@ -105,7 +101,8 @@ def _compile(kind: PodKind, c: TopologySpreadConstraint, selectors: tuple[LabelM
         c.node_affinity_policy != "Ignore",
         c.node_taints_policy == "Honor",
         tuple((scope, s) for s in selectors),
-        all(s.matches(kind.group.labels) for s in selectors),    )
+        all(s.matches(kind.group.labels) for s in selectors),
+    )
 
 
 def _controller_selectors(state: ClusterState, kind: PodKind) -> tuple[LabelMatcher, ...]:
@@ -142,5 +139,3 @@ def eligible_nodes(state: ClusterState, kind: PodKind, spread: Spread, keys: tup
     if spread.honors_taints:
         ok &= state.masks.tolerated(spec.tolerations).ok
     return ok
-
-

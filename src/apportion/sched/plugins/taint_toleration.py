@@ -40,9 +40,7 @@ class TaintToleration:
 
     def pre_score(self, pod: PodInfo, state: object) -> "SoftTaintScore":
         """Return the column that counts PreferNoSchedule taints which are not tolerated."""
-        soft = tuple(
-            t for t in pod.kind.template.spec.tolerations if not t.effect or t.effect == "PreferNoSchedule"
-        )
+        soft = tuple(t for t in pod.kind.template.spec.tolerations if not t.effect or t.effect == "PreferNoSchedule")
         column = self._scores.get(soft)
         if column is None:
             if len(self._scores) >= _COLUMNS_MAX:

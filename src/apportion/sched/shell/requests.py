@@ -51,9 +51,10 @@ def _reserve(c: ReserveClaim, now: str) -> Request:
         meta = {"uid": c.uid, "resourceVersion": c.resource_version}
         first = {"metadata": meta, "status": {"reservedFor": [msgspec.to_builtins(c.consumer)]}}
         return Request("patch", CLAIMS, c.namespace, c.name, orjson.dumps(first), "status", MERGE_PATCH)
+    results = tree_of(c.allocation)["devices"]["results"]
     body = [
         {"op": "test", "path": "/metadata/uid", "value": c.uid},
-        {"op": "test", "path": "/status/allocation/devices/results", "value": tree_of(c.allocation)["devices"]["results"]},
+        {"op": "test", "path": "/status/allocation/devices/results", "value": results},
         {"op": "add", "path": "/status/reservedFor/-", "value": msgspec.to_builtins(c.consumer)},
     ]  # fmt: skip
     return Request("patch", CLAIMS, c.namespace, c.name, orjson.dumps(body), "status", JSON_PATCH)
@@ -64,9 +65,7 @@ def _unreserve(c: UnreserveClaim, now: str) -> Request:
         "metadata": {"uid": c.uid},
         "status": {"reservedFor": [{"$patch": "delete", "uid": c.consumer_uid}]},
     }
-    return Request(
-        "patch", CLAIMS, c.namespace, c.name, orjson.dumps(body), "status", STRATEGIC_MERGE_PATCH
-    )
+    return Request("patch", CLAIMS, c.namespace, c.name, orjson.dumps(body), "status", STRATEGIC_MERGE_PATCH)
 
 
 def _deallocate(c: DeallocateClaim, now: str) -> Request:

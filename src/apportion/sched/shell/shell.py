@@ -124,9 +124,7 @@ def _answer(resume: Callable[[int, Outcome], None], number: int, response: Respo
     resume(number, Outcome(response.code, response.message, response.body))
 
 
-def _view_sink(
-    view: type[View], changed: Callable[..., None], gone: Callable[[str], None]
-) -> Callable[[bytes], None]:
+def _view_sink(view: type[View], changed: Callable[..., None], gone: Callable[[str], None]) -> Callable[[bytes], None]:
     decode = msgspec.json.Decoder(view).decode
 
     def sink(frame: bytes) -> None:

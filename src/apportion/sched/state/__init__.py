@@ -11,10 +11,27 @@ from apportion.sched.state.masks import (
     find_untolerated,
     node_names_of,
 )
-from apportion.sched.state.nodes import CPU, EPHEMERAL_STORAGE, MEMORY, Int64s, NodeTable, TaintSet, decode_node
+from apportion.sched.state.nodes import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    Int64s,
+    NodeTable,
+    TaintSet,
+    decode_node,
+)
 from apportion.sched.state.pods import PodHead, PodInfo, PodKind, PodTemplate, Usage
 from apportion.sched.state.ports import HostPort
-from apportion.sched.state.terms import PREFERRED, PREFERRED_ANTI, REQUIRED, REQUIRED_ANTI, AffinityTerm, PodTerms, RunningTerm, get_terms
+from apportion.sched.state.terms import (
+    PREFERRED,
+    PREFERRED_ANTI,
+    REQUIRED,
+    REQUIRED_ANTI,
+    AffinityTerm,
+    PodTerms,
+    RunningTerm,
+    get_terms,
+)
 
 __all__ = [
     "CPU",

@@ -11,7 +11,12 @@ import msgspec
 from msgspec import Raw
 
 from apportion.alloc import ClaimInput, DeviceTable
-from apportion.api.resource import AllocationResult, ResourceClaimConsumerReference, ResourceClaimSpec, ResourceClaimStatus
+from apportion.api.resource import (
+    AllocationResult,
+    ResourceClaimConsumerReference,
+    ResourceClaimSpec,
+    ResourceClaimStatus,
+)
 from apportion.api.view import OwnerReference, View
 from apportion.sched.state.interning import Interner
 

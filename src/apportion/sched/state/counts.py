@@ -133,8 +133,7 @@ class PodCounter:
     def matches(self, namespace: str, namespace_labels: Mapping[str, str], labels: Mapping[str, str]) -> bool:
         """Return whether a pod with these labels meets every clause."""
         return all(
-            scope.matches(namespace, namespace_labels) and matcher.matches(labels)
-            for scope, matcher in self.clauses
+            scope.matches(namespace, namespace_labels) and matcher.matches(labels) for scope, matcher in self.clauses
         )
 
     def ensure(self, rows: int) -> None:
@@ -170,9 +169,7 @@ class LabelGroups:
         self._nodes = nodes
         self._namespace_labels = namespace_labels
         # weak: a group lives as long as some pod of it does
-        self._groups: WeakValueDictionary[tuple[str, frozenset[tuple[str, str]]], LabelGroup] = (
-            WeakValueDictionary()
-        )
+        self._groups: WeakValueDictionary[tuple[str, frozenset[tuple[str, str]]], LabelGroup] = WeakValueDictionary()
         self._group_ids = 0
         self._counters: dict[tuple[object, ...], PodCounter] = {}
 

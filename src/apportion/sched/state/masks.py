@@ -92,9 +92,7 @@ class NodeMasks:
         """Return where every NoSchedule and NoExecute taint is tolerated."""
 
         def build() -> Callable[[], Bools]:
-            test = TaintTest(
-                self._nodes, lambda s: find_untolerated(s, tolerations, HARD_EFFECTS, comparison) is None
-            )
+            test = TaintTest(self._nodes, lambda s: find_untolerated(s, tolerations, HARD_EFFECTS, comparison) is None)
             return lambda: test.values() != 0
 
         return self._get(("tolerated", tolerations, comparison), build)
@@ -147,9 +145,7 @@ class NodeMasks:
     def _value_test(self, requirement: LabelSelectorRequirement) -> ValueTest:
         matcher = compile_node_selector_term(NodeSelectorTerm(match_expressions=(requirement,)))
         key = requirement.key
-        return ValueTest(
-            self._nodes.label_column(key), lambda v: matcher.matches("", {} if v is None else {key: v})
-        )
+        return ValueTest(self._nodes.label_column(key), lambda v: matcher.matches("", {} if v is None else {key: v}))
 
     def _build_term(self, term: NodeSelectorTerm) -> Callable[[], Bools]:
         if not term.match_expressions and not term.match_fields:

@@ -5,7 +5,7 @@ namespace, labels and controller: what plugins read of a pod, without its name. 
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -196,6 +196,10 @@ class PodReader:
         """Return the pod that ``raw`` describes. Raises msgspec.ValidationError for a wrong type."""
         return self.from_head(_DECODE_HEAD(raw))
 
+    def read_tree(self, tree: Mapping[str, object]) -> PodInfo:
+        """Return the pod of a tree (JSON values in Python form)."""
+        return self.read(msgspec.json.encode(tree))
+
     def from_head(self, head: PodHead) -> PodInfo:
         """Return the pod of a decoded head."""
         spec = bytes(head.spec)
@@ -222,7 +226,8 @@ class PodReader:
     def _read_template(self, key: bytes, raw: bytes | Raw) -> PodTemplate:
         spec = msgspec.structs.replace(_DECODE_SPEC(raw), node_name="")
         spec = msgspec.structs.replace(
-            spec, volumes=tuple(v for v in spec.volumes if v.persistent_volume_claim or v.ephemeral or v.image)
+            spec,
+            volumes=tuple(v for v in spec.volumes if v.persistent_volume_claim or v.ephemeral or v.image),
         )
         content = msgspec.json.encode(spec)
         template = self._by_content.get(content)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from apportion.api.core import PodSpec
 
-WILDCARD = "0.0.0.0"  # noqa: S104
+WILDCARD = "0.0.0.0"
 HostPort = tuple[str, int, str]  # protocol, port, address
 
 

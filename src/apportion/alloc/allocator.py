@@ -1,0 +1,153 @@
+"""Front door of the allocator: prepare a problem once, then ask node by node."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from apportion.alloc.lineup import LineupIndex, PoolInput
+from apportion.alloc.plan import Plan, build_plan
+from apportion.alloc.pool_view import PoolView
+from apportion.alloc.rejection import CANNOT_ALLOCATE
+from apportion.alloc.result import ResultBuilder
+from apportion.alloc.search import Outcome, Search
+from apportion.alloc.table import DeviceTable
+from apportion.api.resource import AllocationResult, ResourceClaimSpec
+from apportion.base import InvariantError
+
+PLANS_MAX: Final = 2048
+ANSWERS_MAX: Final = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimInput:
+    """A claim to allocate; equal ``spec_id`` means equal ``spec`` (the caller interns)."""
+
+    uid: str
+    namespace: str
+    name: str
+    spec: ResourceClaimSpec
+    spec_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Whether all claims can be allocated on the node.
+
+    ``score`` is 8 minus the position of the chosen sub-request, summed over prioritized requests.
+    """
+
+    fits: bool
+    reason: str = ""
+    score: int = 0
+
+
+class _Prepared:
+    """A plan with what was learned about devices for it."""
+
+    __slots__ = ("class_version", "lineups", "plan")
+
+    def __init__(self, plan: Plan, lineups: LineupIndex, class_version: int) -> None:
+        self.plan = plan
+        self.lineups = lineups
+        self.class_version = class_version
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Claims to allocate together; made by ``Allocator.prepare``."""
+
+    prepared: _Prepared
+    claims: tuple[str, ...]  # namespace/name
+
+    @property
+    def fault(self) -> str | None:
+        """Why no node needs to be asked, in the words of the PreFilter answer; None when all is well."""
+        return self.prepared.plan.fault
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    outcome: Outcome
+    answer: Answer | None  # None when its text names claims or devices
+
+
+class Allocator:
+    """Answers per node whether claims can be allocated, and with which devices.
+
+    Behaviour: ``dynamic-resource-allocation/structured`` of Kubernetes 1.37, all features in one search.
+    """
+
+    def __init__(self, table: DeviceTable) -> None:
+        self._table = table
+        self._prepared: OrderedDict[tuple[int, ...], _Prepared] = OrderedDict()
+        self._answers: OrderedDict[tuple[object, ...], _Known] = OrderedDict()
+
+    def prepare(self, claims: Sequence[ClaimInput]) -> Problem:
+        """Read the claims; a dict lookup when the same specs were met before and classes are unchanged."""
+        key = tuple(c.spec_id for c in claims)
+        found = self._prepared.get(key)
+        if found is None or not self._is_current(found):
+            found = self._prepared[key] = self._build(claims)
+            if len(self._prepared) > PLANS_MAX:
+                self._prepared.popitem(last=False)
+        self._prepared.move_to_end(key)
+        return Problem(found, tuple(f"{c.namespace}/{c.name}" for c in claims))
+
+    def _is_current(self, prepared: _Prepared) -> bool:
+        if prepared.class_version != self._table.class_version:
+            if any(self._table.find_class(name) is not known for name, known in prepared.plan.classes):
+                return False
+            prepared.class_version = self._table.class_version
+        return True
+
+    def _build(self, claims: Sequence[ClaimInput]) -> _Prepared:
+        table = self._table
+        plan = build_plan([c.spec for c in claims], table.find_class, table.features)
+        return _Prepared(plan, LineupIndex(plan, table.features), table.class_version)
+
+    def judge(self, problem: Problem, node_name: str) -> Answer:
+        """Return whether the claims can be allocated on the node; cost O(pools) when its state was met before.
+
+        The reason is "cannot allocate all claims", or the text of what upstream treats as an error.
+        """
+        views = self._table.get_pools_at(node_name)
+        known = self._find_known(problem.prepared, views)
+        if known.answer is not None:
+            return known.answer
+        assert known.outcome.rejection is not None
+        return Answer(False, known.outcome.rejection.describe(problem.claims, views))
+
+    def _find_known(self, prepared: _Prepared, views: Sequence[PoolView]) -> _Known:
+        get_input = prepared.lineups.get_input
+        inputs = tuple([get_input(v.state) for v in views])
+        key = (prepared, inputs)
+        known = self._answers.get(key)
+        if known is None:
+            known = self._answers[key] = self._search(prepared, inputs)
+            if len(self._answers) > ANSWERS_MAX:
+                self._answers.popitem(last=False)
+        else:
+            self._answers.move_to_end(key)
+        return known
+
+    def _search(self, prepared: _Prepared, inputs: tuple[PoolInput, ...]) -> _Known:
+        outcome = Search(prepared.plan, inputs, self._table.features).run()
+        if outcome.picks is not None:
+            return _Known(outcome, Answer(True, score=outcome.score))
+        return _Known(outcome, None if outcome.rejection else Answer(False, CANNOT_ALLOCATE))
+
+    def allocate(
+        self, problem: Problem, node_name: str, make_share_id: Callable[[], str]
+    ) -> tuple[AllocationResult, ...]:
+        """Return the allocation of each claim, in order; the decision is that of ``judge``.
+
+        ``make_share_id`` gives a new lower-case UUID for each share of a device. Raises InvariantError when
+        the claims do not fit on the node.
+        """
+        views = self._table.get_pools_at(node_name)
+        outcome = self._find_known(problem.prepared, views).outcome
+        if outcome.picks is None:
+            raise InvariantError(f"claims {', '.join(problem.claims)} were not judged to fit on {node_name}")
+        builder = ResultBuilder(problem.prepared.plan, views, node_name, self._table.features, make_share_id)
+        return builder.build(outcome.picks)
