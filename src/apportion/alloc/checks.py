@@ -40,6 +40,7 @@ class SharedCounters:
     def __init__(self, pools: Sequence[PoolInput]) -> None:
         self._pools = pools
         self._remaining = [list(p.remaining_nano) for p in pools]
+        self._is_overdrawn = [min(p.remaining_nano, default=0) < 0 for p in pools]
         self._users: dict[tuple[int, int], int] = {
             (i, device): 1 for i, p in enumerate(pools) for device, _ in p.shares
         }
@@ -57,8 +58,10 @@ class SharedCounters:
     def _draw(self, pick: Pick) -> bool:
         remaining = self._remaining[pick.pool]
         draws = self._pools[pick.pool].lineup.consumes[pick.device]
-        # A counter that is overdrawn already refuses those that draw on it, and nobody else.
-        if any(amount > max(remaining[counter], 0) for counter, amount in draws):
+        # As upstream: while any counter of the pool is overdrawn, nobody may draw on any of them.
+        if draws and self._is_overdrawn[pick.pool]:
+            return False
+        if any(amount > remaining[counter] for counter, amount in draws):
             return False
         for counter, amount in draws:
             remaining[counter] -= amount

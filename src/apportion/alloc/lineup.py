@@ -178,7 +178,7 @@ class LineupIndex:
         if match is not True:
             return match or NO, ()
         amounts: Amounts = ()
-        if features.consumable_capacity:
+        if signature.multi or alternative.capacity:
             found = find_amounts(signature, alternative.capacity, features)
             if found is None:
                 return NO, ()

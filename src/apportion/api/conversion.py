@@ -71,10 +71,11 @@ def _convert_each(convert: Callable[[Tree], Tree]) -> Callable[[Any], Any]:
 
 
 def _convert_request(request: Tree) -> Tree:
-    if request.get("firstAvailable") or "exactly" in request:
+    inline = {k: request[k] for k in _INLINE if k in request}
+    if "exactly" in request or (request.get("firstAvailable") and not inline):
         return request
     outer = {k: v for k, v in request.items() if k not in _INLINE}
-    return {**outer, "exactly": {k: request[k] for k in _INLINE if k in request}}
+    return {**outer, "exactly": inline}
 
 
 def _convert_device(device: Tree) -> Tree:

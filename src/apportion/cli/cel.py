@@ -1,5 +1,6 @@
 """``apportion cel``: what a device selector says about every device in the given ResourceSlices."""
 
+import re
 import sys
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,10 +23,12 @@ from apportion.cel import (
     find_expression_problem,
     summarize,
 )
+from apportion.cli.options import output_option
 from apportion.sim.manifests import Rejected, load_paths
 
 _LIST_GATE: Final = "DRAListTypeAttributes"
 _CAPACITY_GATE: Final = "DRAConsumableCapacity"
+_LONG_OPTION: Final = re.compile(r"--[a-z][a-z-]*(=.*)?", re.DOTALL)
 _KIND: Final = "ResourceSlice"
 # Where the width of the terminal is unknown: wide enough for a decision in one line.
 _PLAIN_WIDTH: Final = 200
@@ -42,10 +45,27 @@ class _Judged:
     trace: Trace
 
 
-@click.command("cel")
+class _ExpressionCommand(click.Command):
+    """Takes an expression that starts with a minus sign for what it is, and not for an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Move the expression behind ``--`` where it could be mistaken."""
+        names = {name for param in self.get_params(ctx) for name in param.opts}
+        for i, arg in enumerate(args):
+            after_option = i > 0 and args[i - 1] in names
+            if arg == "--":
+                break
+            is_option = arg[:2] in names or _LONG_OPTION.fullmatch(arg) is not None
+            if arg.startswith("-") and len(arg) > 1 and not is_option and not after_option:
+                args = [*args[:i], *args[i + 1 :], "--", arg]
+                break
+        return super().parse_args(ctx, args)
+
+
+@click.command("cel", cls=_ExpressionCommand)
 @click.argument("expression")
 @click.option("-f", "--filename", "paths", multiple=True, help="File or folder with ResourceSlices; '-' reads stdin.")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option("table", "json")
 @click.option("--feature-gates", "gates", default="", help=f"For example {_LIST_GATE}=false.")
 def cel(expression: str, paths: tuple[str, ...], output: str, gates: str) -> None:
     """Evaluate a CEL device selector over the devices of ResourceSlices.

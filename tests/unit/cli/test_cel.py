@@ -85,3 +85,10 @@ def test_list_attributes_are_on_unless_turned_off() -> None:
 def test_an_expression_that_the_api_server_refuses_is_reported() -> None:
     nested = "M.all(a, M.all(b, M.all(c, M.all(d, a != b))))".replace("M", "device.attributes")
     assert "the API server refuses this expression" in run(nested).stdout
+
+
+@pytest.mark.parametrize("expression", ["-1 < 0", "--1 > 0", "-device.driver.size() < 0", "!(1 > 2)"])
+def test_expression_may_start_with_an_operator(expression: str, slice_path: str) -> None:
+    for args in ([expression, "-f", slice_path, "-o", "json"], ["-f", slice_path, "-o", "json", "--", expression]):
+        result = run(*args)
+        assert [d["match"] for d in json.loads(result.stdout)["devices"]] == [True] * 3

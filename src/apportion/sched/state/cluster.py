@@ -77,16 +77,16 @@ class ClusterState:
     def add_pod(self, pod: PodInfo) -> None:
         """Take in a pod that has a node, as the API shows it; confirms an assumed pod."""
         known = self.pods.get(pod.uid)
-        row = self.nodes.ensure_row(pod.node_name)
         if known is not None:
             self.assumed.pop(pod.uid, None)
-            if known.row == row and _weighs_the_same(known, pod):
+            row = known.row
+            if self.nodes.row_of.get(pod.node_name) == row and _weighs_the_same(known, pod):
                 pod.row = row
                 self.pods[pod.uid] = pod
                 self._on_row[row][pod.uid] = pod
                 return
-            self._displace(known)
-        self._place(pod, row)
+            self._displace(known)  # may free the row, so the new one is looked up after this
+        self._place(pod, self.nodes.ensure_row(pod.node_name))
 
     def remove_pod(self, uid: str) -> PodInfo | None:
         """Forget a pod that is gone or has ended. Returns what was known of it."""
