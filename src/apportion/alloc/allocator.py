@@ -3,9 +3,12 @@
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
+from apportion.alloc.explain import Explainer
+from apportion.alloc.explanation import Explanation
 from apportion.alloc.lineup import LineupIndex, PoolInput
+from apportion.alloc.matching import MatcherIndex
 from apportion.alloc.plan import Plan, build_plan
 from apportion.alloc.pool_view import PoolView
 from apportion.alloc.rejection import CANNOT_ALLOCATE
@@ -16,7 +19,11 @@ from apportion.api.resource import AllocationResult, ResourceClaimSpec
 from apportion.base import InvariantError
 
 PLANS_MAX: Final = 2048
+PROBLEMS_MAX: Final = 4096
 ANSWERS_MAX: Final = 65536
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,21 @@ class _Prepared:
         self.lineups = lineups
         self.class_version = class_version
 
+    @property
+    def needs_names(self) -> bool:
+        """Whether an answer may name a claim: All can be refused so, and so can a selector that fails."""
+        plan = self.plan
+        return plan.rejection is not None or self.lineups.has_failures or any(a.takes_all for a in plan.alternatives)
+
+
+def _keep(cache: OrderedDict[_K, _V], key: _K, value: _V, entries_max: int) -> _V:
+    """Put an entry in; when the cache is full, the one not used for longest goes."""
+    cache[key] = value
+    cache.move_to_end(key)
+    if len(cache) > entries_max:
+        cache.popitem(last=False)
+    return value
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -80,19 +102,23 @@ class Allocator:
 
     def __init__(self, table: DeviceTable) -> None:
         self._table = table
+        self._matchers = MatcherIndex()
         self._prepared: OrderedDict[tuple[int, ...], _Prepared] = OrderedDict()
+        self._problems: OrderedDict[tuple[_Prepared, tuple[str, ...]], Problem] = OrderedDict()
         self._answers: OrderedDict[tuple[object, ...], _Known] = OrderedDict()
 
     def prepare(self, claims: Sequence[ClaimInput]) -> Problem:
-        """Read the claims; a dict lookup when the same specs were met before and classes are unchanged."""
-        key = tuple(c.spec_id for c in claims)
-        found = self._prepared.get(key)
-        if found is None or not self._is_current(found):
-            found = self._prepared[key] = self._build(claims)
-            if len(self._prepared) > PLANS_MAX:
-                self._prepared.popitem(last=False)
-        self._prepared.move_to_end(key)
-        return Problem(found, tuple(f"{c.namespace}/{c.name}" for c in claims))
+        """Read the claims; a dict lookup when the same specs were met before and classes are unchanged.
+
+        Claims with equal specs get the very same Problem, unless its answers have to name the claims.
+        """
+        specs = tuple([c.spec_id for c in claims])
+        prepared = self._prepared.get(specs)
+        if prepared is None or not self._is_current(prepared):
+            prepared = _keep(self._prepared, specs, self._build(claims), PLANS_MAX)
+        names = tuple([f"{c.namespace}/{c.name}" for c in claims])
+        key = (prepared, names if prepared.needs_names else ())
+        return self._problems.get(key) or _keep(self._problems, key, Problem(prepared, names), PROBLEMS_MAX)
 
     def _is_current(self, prepared: _Prepared) -> bool:
         if prepared.class_version != self._table.class_version:
@@ -103,7 +129,7 @@ class Allocator:
 
     def _build(self, claims: Sequence[ClaimInput]) -> _Prepared:
         table = self._table
-        plan = build_plan([c.spec for c in claims], table.find_class, table.features)
+        plan = build_plan([c.spec for c in claims], table.find_class, table.features, self._matchers)
         return _Prepared(plan, LineupIndex(plan, table.features), table.class_version)
 
     def judge(self, problem: Problem, node_name: str) -> Answer:
@@ -124,11 +150,8 @@ class Allocator:
         key = (prepared, inputs)
         known = self._answers.get(key)
         if known is None:
-            known = self._answers[key] = self._search(prepared, inputs)
-            if len(self._answers) > ANSWERS_MAX:
-                self._answers.popitem(last=False)
-        else:
-            self._answers.move_to_end(key)
+            return _keep(self._answers, key, self._search(prepared, inputs), ANSWERS_MAX)
+        self._answers.move_to_end(key)
         return known
 
     def _search(self, prepared: _Prepared, inputs: tuple[PoolInput, ...]) -> _Known:
@@ -151,3 +174,11 @@ class Allocator:
             raise InvariantError(f"claims {', '.join(problem.claims)} were not judged to fit on {node_name}")
         builder = ResultBuilder(problem.prepared.plan, views, node_name, self._table.features, make_share_id)
         return builder.build(outcome.picks)
+
+    def explain(self, problem: Problem, node_name: str) -> Explanation:
+        """Say what the node has for each request and what stands in the way; slower than ``judge``."""
+        views = self._table.get_pools_at(node_name)
+        answer = self.judge(problem, node_name)
+        plan, lineups = problem.prepared.plan, problem.prepared.lineups
+        explainer = Explainer(self._table, self._matchers, views, problem.claims)
+        return explainer.explain(plan, lineups, node_name, answer.fits, answer.reason)

@@ -176,7 +176,7 @@ class DistinctAttribute:
     @staticmethod
     def _clashes(one: Values, other: Values) -> bool:
         # A value without usable type cannot be told apart from anything.
-        return one == UNTYPED or other == UNTYPED or not one.isdisjoint(other)
+        return UNTYPED in (one, other) or not one.isdisjoint(other)
 
     def give_back(self, pick: Pick) -> None:
         self._picked.pop()

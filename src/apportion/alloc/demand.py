@@ -45,9 +45,7 @@ class Demand:
             if lineup.fault_state:
                 state = "being updated" if lineup.fault_state == "incomplete" else "invalid"
                 text = "claim {claim}, request {request}: asks for all devices, but resource pool {pool} is "
-                raise Rejected(
-                    Rejection(f"{text}currently {state}", alternative.claim, alternative.own_name, pool=i)
-                )
+                raise Rejected(Rejection(f"{text}currently {state}", alternative.claim, alternative.own_name, pool=i))
             for device in _positions(lineup.failing[a]):
                 raise reject_failure(pool, alternative, i, device)
             places += [(i, d) for d in _positions(lineup.fits[a] | lineup.refused[a])]

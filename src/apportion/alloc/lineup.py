@@ -107,6 +107,7 @@ class LineupIndex:
         self._plan = plan
         self._features = features
         self._kinds: dict[Kind, int] = {}
+        self.has_failures = False  # whether a selector has failed on any device so far
         self._kind_count = 0  # ids are never used twice, also not after the tables were emptied
         self._kind_of: WeakKeyDictionary[Signature, tuple[Kind, int]] = WeakKeyDictionary()
         self._lineups: dict[tuple[object, ...], Lineup] = {}
@@ -157,6 +158,7 @@ class LineupIndex:
         plan = self._plan
         pairs = [self._judge(a, signature) for a in plan.alternatives]
         fits = tuple(fit for fit, _ in pairs)
+        self.has_failures |= any(isinstance(fit, SelectorFailure) for fit in fits)
         if not any(fits):
             return Kind(fits, (), (), (), (), (), signature.multi)
         with_lists = self._features.list_type_attributes

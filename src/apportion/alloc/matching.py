@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from apportion.alloc.features import STORED_EXPRESSIONS
 from apportion.alloc.signature import Signature
-from apportion.api.resource import DeviceSelector
+from apportion.api.resource import DeviceClass, DeviceSelector
 from apportion.cel import CompileError, Selector, compile_selector
 
 
@@ -72,6 +72,26 @@ class Matcher:
         return SelectorFailure(
             clause.origin, self._class_name, clause.position, clause.expression, text, clause.selector is None
         )
+
+
+class MatcherIndex:
+    """Shares matchers between all plans that use them."""
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[tuple[object, ...], Matcher] = WeakValueDictionary()
+
+    def intern(self, device_class: DeviceClass, selectors: tuple[DeviceSelector, ...]) -> Matcher:
+        """Return the matcher for a class as it is now and a request's own selectors."""
+        name, of_class = device_class.metadata.name, device_class.spec.selectors
+        key = (name, _list_expressions(of_class), _list_expressions(selectors))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Matcher(name, of_class, selectors)
+        return found
+
+
+def _list_expressions(selectors: Sequence[DeviceSelector]) -> tuple[str, ...]:
+    return tuple(s.cel.expression if s.cel is not None else "" for s in selectors)
 
 
 def _compile(origin: str, index: int, selector: DeviceSelector) -> _Clause:

@@ -92,9 +92,7 @@ class NodePictures:
             else:
                 picture.views[key] = view
         picture.stale.clear()
-        picture.ordered = tuple(
-            sorted(picture.views.values(), key=lambda v: (v.has_binding_conditions, v.pool.key))
-        )
+        picture.ordered = tuple(sorted(picture.views.values(), key=lambda v: (v.has_binding_conditions, v.pool.key)))
 
     def _find_view(self, key: PoolKey, node: str) -> PoolView | None:
         pool = self._pools.get(key)

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from apportion.alloc.features import Features
-from apportion.alloc.matching import Matcher
+from apportion.alloc.matching import Matcher, MatcherIndex
 from apportion.alloc.rejection import Rejection
 from apportion.api.core import Toleration
 from apportion.api.resource import (
     DeviceClass,
     DeviceConstraint,
     DeviceRequest,
-    DeviceSelector,
     DeviceSubRequest,
     ExactDeviceRequest,
     ResourceClaimSpec,
@@ -85,10 +84,13 @@ class _Unusable(Exception):
 
 
 def build_plan(
-    specs: Sequence[ResourceClaimSpec], find_class: Callable[[str], DeviceClass | None], features: Features
+    specs: Sequence[ResourceClaimSpec],
+    find_class: Callable[[str], DeviceClass | None],
+    features: Features,
+    matchers: MatcherIndex,
 ) -> Plan:
     """Read claim specs against the classes that exist; texts of refusals follow the upstream allocator."""
-    builder = _Builder(find_class, features)
+    builder = _Builder(find_class, features, matchers)
     fault, rejection = None, None
     try:
         for i, spec in enumerate(specs):
@@ -107,10 +109,15 @@ def build_plan(
 
 
 class _Builder:
-    def __init__(self, find_class: Callable[[str], DeviceClass | None], features: Features) -> None:
+    def __init__(
+        self,
+        find_class: Callable[[str], DeviceClass | None],
+        features: Features,
+        matchers: MatcherIndex,
+    ) -> None:
         self._find_class = find_class
         self._features = features
-        self._matchers: dict[tuple[object, ...], Matcher] = {}
+        self._matchers = matchers
         self.classes: dict[str, DeviceClass | None] = {}
         self.requests: list[Request] = []
         self.alternatives: list[Alternative] = []
@@ -167,7 +174,7 @@ class _Builder:
                 name=name,
                 own_name=own_name,
                 class_name=asked.device_class_name,
-                matcher=self._intern_matcher(device_class, asked.selectors),
+                matcher=self._matchers.intern(device_class, asked.selectors),
                 takes_all=asked.allocation_mode == "All",
                 # A count of 0 stands for the default in objects that no API server has completed.
                 count=asked.count or 1,
@@ -183,9 +190,7 @@ class _Builder:
         named = self.constraints[constraint].spec.requests
         return not named or request in named or name in named
 
-    def _check_asked(
-        self, claim: int, where: str, asked: DeviceSubRequest | ExactDeviceRequest, is_sub: bool
-    ) -> None:
+    def _check_asked(self, claim: int, where: str, asked: DeviceSubRequest | ExactDeviceRequest, is_sub: bool) -> None:
         features = self._features
         if asked.capacity is not None and asked.capacity.requests and not features.consumable_capacity:
             word = "subrequest" if is_sub else "request"
@@ -193,12 +198,12 @@ class _Builder:
             raise _refuse(claim, where, text)
         for i, selector in enumerate(asked.selectors):
             if selector.cel is None:
-                raise _refuse(
-                    claim, where, f"selector #{i}: CEL expression empty (unsupported selector type?)"
-                )
-        if isinstance(asked, ExactDeviceRequest) and asked.admin_access is not None:
-            if not features.admin_access:
-                raise _refuse(claim, where, "admin access is requested, but the feature is disabled")
+                raise _refuse(claim, where, f"selector #{i}: CEL expression empty (unsupported selector type?)")
+        asks_admin = isinstance(asked, ExactDeviceRequest) and asked.admin_access is not None
+        if asks_admin and not features.admin_access:
+            raise _refuse(claim, where, "admin access is requested, but the feature is disabled")
+        if asked.derived_attributes and features.derived_attributes:
+            raise _refuse(claim, where, "derived attributes are not supported; remove derivedAttributes")
         if asked.allocation_mode not in ("", "All", "ExactCount"):
             raise _refuse(claim, where, f"unsupported count mode {asked.allocation_mode}")
 
@@ -214,14 +219,6 @@ class _Builder:
                 f"could not retrieve device class {class_name}",
                 fault=f"request {name}: device class {class_name} does not exist",
             )
-        return found
-
-    def _intern_matcher(self, device_class: DeviceClass, selectors: tuple[DeviceSelector, ...]) -> Matcher:
-        key = (device_class.metadata.name, tuple(s.cel.expression for s in selectors if s.cel))
-        found = self._matchers.get(key)
-        if found is None:
-            found = Matcher(device_class.metadata.name, device_class.spec.selectors, selectors)
-            self._matchers[key] = found
         return found
 
 

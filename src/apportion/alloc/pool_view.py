@@ -17,9 +17,7 @@ class Shape:
 
     __slots__ = ("__weakref__", "counters", "fault_state", "multi", "signatures")
 
-    def __init__(
-        self, signatures: tuple[Signature, ...], counters: tuple[CounterKey, ...], fault_state: str
-    ) -> None:
+    def __init__(self, signatures: tuple[Signature, ...], counters: tuple[CounterKey, ...], fault_state: str) -> None:
         self.signatures = signatures
         self.counters = counters
         self.fault_state = fault_state
@@ -32,9 +30,7 @@ class ShapeIndex:
     def __init__(self) -> None:
         self._known: WeakValueDictionary[tuple[object, ...], Shape] = WeakValueDictionary()
 
-    def intern(
-        self, signatures: tuple[Signature, ...], counters: tuple[CounterKey, ...], fault_state: str
-    ) -> Shape:
+    def intern(self, signatures: tuple[Signature, ...], counters: tuple[CounterKey, ...], fault_state: str) -> Shape:
         # The shape keeps its signatures alive, so their ids stay unique while the entry exists.
         key = (tuple(map(id, signatures)), counters, fault_state)
         found = self._known.get(key)

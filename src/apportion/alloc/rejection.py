@@ -42,7 +42,7 @@ class Rejection:
         )
 
 
-class Rejected(Exception):  # noqa: N818 - control flow inside the search, never seen outside
+class Rejected(Exception):
     """Ends the search for a node with a reason of its own."""
 
     def __init__(self, rejection: Rejection) -> None:

@@ -101,9 +101,7 @@ class ResultBuilder:
             for config in found.spec.config
         ]
 
-    def _list_claim_config(
-        self, claim: int, alternatives: list[Alternative]
-    ) -> list[DeviceAllocationConfiguration]:
+    def _list_claim_config(self, claim: int, alternatives: list[Alternative]) -> list[DeviceAllocationConfiguration]:
         return [
             DeviceAllocationConfiguration(source="FromClaim", requests=c.requests, opaque=c.opaque)
             for c in self._plan.specs[claim].devices.config

@@ -50,9 +50,7 @@ class Outcome:
 class Search:
     """One run over the pools of a node, ``pools`` in first-fit order."""
 
-    def __init__(
-        self, plan: Plan, pools: Sequence[PoolInput], features: Features, steps_max: int = STEPS_MAX
-    ) -> None:
+    def __init__(self, plan: Plan, pools: Sequence[PoolInput], features: Features, steps_max: int = STEPS_MAX) -> None:
         self._plan = plan
         self._pools = pools
         self._steps_max = steps_max
@@ -83,9 +81,7 @@ class Search:
         if any(p.groups or any(k.groups for k in p.lineup.kinds) for p in pools):
             first.append(CompatibilityGroups(pools))
         constraints: list[Check] = [
-            DistinctAttribute(i, pools)
-            if c.is_distinct
-            else MatchAttribute(i, pools, features.list_type_attributes)
+            DistinctAttribute(i, pools) if c.is_distinct else MatchAttribute(i, pools, features.list_type_attributes)
             for i, c in enumerate(self._plan.constraints)
         ]
         last: list[Check] = [self._capacity] if any(p.lineup.multi for p in pools) else []

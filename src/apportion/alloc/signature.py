@@ -104,9 +104,7 @@ class SignatureIndex:
             multi=features.consumable_capacity and bool(device.allow_multiple_allocations),
             capacity=_read_capacity(device),
             consumes=_read_consumption(device),
-            groups=tuple(
-                (c.counter_set, frozenset(c.compatibility_groups)) for c in device.consumes_counters
-            ),
+            groups=tuple((c.counter_set, frozenset(c.compatibility_groups)) for c in device.consumes_counters),
             blocking_taints=blocking,
             has_binding_conditions=bool(device.binding_conditions),
             skips_node_operations=skips,

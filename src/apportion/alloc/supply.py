@@ -13,9 +13,7 @@ def has_enough(demands: Sequence[int], masks: Sequence[int]) -> bool:
     given = [[0] * len(demands) for _ in groups]  # [group][request]
     left = [mask.bit_count() for mask, _ in groups]
     return all(
-        _deal_one(request, groups, given, left, set())
-        for request, demand in enumerate(demands)
-        for _ in range(demand)
+        _deal_one(request, groups, given, left, set()) for request, demand in enumerate(demands) for _ in range(demand)
     )
 
 

@@ -154,9 +154,7 @@ class DeviceTable:
         quantity.
         """
         shares = self.features.consumable_capacity
-        holds = tuple(
-            Hold.from_result(r, shares) for r in allocation.devices.results if not r.admin_access
-        )
+        holds = tuple(Hold.from_result(r, shares) for r in allocation.devices.results if not r.admin_access)
         if holds != self._holds.get(holder, ()):
             self.give_back(holder)
             if holds:

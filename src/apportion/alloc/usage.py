@@ -29,10 +29,7 @@ class Hold:
         """
         share_id = result.share_id if shares else None
         consumed = (
-            {
-                name: read_nano(amount, f"consumedCapacity[{name}]")
-                for name, amount in result.consumed_capacity.items()
-            }
+            {name: read_nano(amount, f"consumedCapacity[{name}]") for name, amount in result.consumed_capacity.items()}
             if share_id is not None
             else {}
         )

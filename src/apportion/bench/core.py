@@ -78,6 +78,8 @@ class _Run:
             moved = False
             while transport.deliver():
                 moved = True
+                if scheduler.outbox:
+                    shell.send()
             if not decided and not moved:
                 return
 

@@ -23,7 +23,6 @@ from apportion.cel import (
     find_expression_problem,
     summarize,
 )
-from apportion.cli.options import output_option
 from apportion.sim.manifests import Rejected, load_paths
 
 _LIST_GATE: Final = "DRAListTypeAttributes"
@@ -65,7 +64,7 @@ class _ExpressionCommand(click.Command):
 @click.command("cel", cls=_ExpressionCommand)
 @click.argument("expression")
 @click.option("-f", "--filename", "paths", multiple=True, help="File or folder with ResourceSlices; '-' reads stdin.")
-@output_option("table", "json")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--feature-gates", "gates", default="", help=f"For example {_LIST_GATE}=false.")
 def cel(expression: str, paths: tuple[str, ...], output: str, gates: str) -> None:
     """Evaluate a CEL device selector over the devices of ResourceSlices.

@@ -191,8 +191,8 @@ def _is_too_deep(chunk: str) -> bool:
                 depth -= 1
             if depth > DEPTH_MAX:
                 return True
-    except yaml.YAMLError:
-        return False  # the loader will say what is wrong
+    except yaml.YAMLError as error:
+        return "nesting depth" in str(error)  # of anything else the loader will say what is wrong
     return False
 
 

@@ -134,7 +134,7 @@ class _Intake:
             return
         tree = self._complete_type(item)
         what = describe_object(tree)
-        kind = find_kind_of(tree)
+        kind = find_kind_of(tree) if tree["apiVersion"] else None
         if kind is None:
             entry = Rejected(file, document, what, "kind", _explain_unknown(tree))
             self.loaded.not_understood.append(entry)

@@ -106,6 +106,7 @@ class Simulation:
             self._shell.send()
             while self.transport.deliver():
                 moved = True
+                self._shell.send()  # a binding goes on before the next pod is decided
             if not moved:
                 return
 

@@ -1,4 +1,6 @@
-"""Rules that the recorded answers of kube-apiserver do not reach; see tests/conformance/test_validation_golden.py."""
+"""Rules that the recorded answers of kube-apiserver do not reach; see
+tests/conformance/test_validation_golden.py.
+"""
 
 from typing import Any
 
@@ -82,9 +84,11 @@ def test_type_error_is_the_only_error() -> None:
 
 def test_container_claims_must_be_claims_of_the_pod() -> None:
     container = {"name": "c", "image": "i", "resources": {"claims": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}}
-    tree = make("v1", "Pod", spec={"containers": [container], "resourceClaims": [{"name": "a", "resourceClaimName": "x"}]})
+    tree = make(
+        "v1", "Pod", spec={"containers": [container], "resourceClaims": [{"name": "a", "resourceClaimName": "x"}]}
+    )
     assert problems(tree) == [
-        "spec.containers[0].resources.claims[1]: Not found: \"b\": "
+        'spec.containers[0].resources.claims[1]: Not found: "b": '
         "must be one of the names in pod.spec.resourceClaims: a",
         'spec.containers[0].resources.claims[2]: Duplicate value: {"name":"a"}',
     ]

@@ -88,6 +88,7 @@ class Bench:
             self.shell.send()
             while self.transport.deliver():
                 moved = True
+                self.shell.send()
             if not moved:
                 return
 

@@ -26,6 +26,7 @@ class DeviceColumn:
         "_seen_nodes",
         "_state",
         "ok",
+        "prepared",
         "problem",
         "score",
         "stamp",
@@ -41,6 +42,7 @@ class DeviceColumn:
         self._state = state
         self._allocator = allocator
         self.problem = problem
+        self.prepared = None if problem is None else problem.prepared
         self._matchers = [compile_node_selector(s) for s in selectors]
         self.stamp = 0
         self.score = DeviceScore(self)

@@ -103,12 +103,14 @@ class DynamicResources:
         return PreFilterResult(column=column, state=ClaimState(claims, to_allocate, problem, column, {}))
 
     def _column(self, problem: Problem | None, selectors: tuple[NodeSelector, ...]) -> DeviceColumn:
-        key = (id(problem), selectors)
+        prepared = None if problem is None else problem.prepared
+        key = (id(prepared), selectors)
         column = self._columns.get(key)
-        if column is None or column.problem is not problem:
+        if column is None or column.prepared is not prepared:
             if len(self._columns) >= _COLUMNS_MAX:
                 self._columns.clear()
             column = self._columns[key] = DeviceColumn(self._state, self._allocator, problem, selectors)
+        column.problem = problem  # claims with equal specs share the column; its texts name the pod's own
         return column
 
     def pre_score(self, pod: PodInfo, state: object) -> ZeroScore | DeviceScore:

@@ -5,7 +5,6 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from apportion.api.resource import AllocationResult
 from apportion.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
 from apportion.sched.framework import (
     AddClaimFinalizer,
@@ -41,7 +40,7 @@ def _add_finalizer(c: AddClaimFinalizer, now: str) -> Request:
 def _allocate(c: AllocateClaim, now: str) -> Request:
     body = {
         "metadata": {"uid": c.uid, "resourceVersion": c.resource_version},
-        "status": {"allocation": tree_of(c.allocation), "reservedFor": [msgspec.to_builtins(c.consumer)]},
+        "status": {"allocation": c.allocation, "reservedFor": [c.consumer]},
     }
     return Request("patch", CLAIMS, c.namespace, c.name, msgspec.json.encode(body), "status", MERGE_PATCH)
 
@@ -49,15 +48,14 @@ def _allocate(c: AllocateClaim, now: str) -> Request:
 def _reserve(c: ReserveClaim, now: str) -> Request:
     if c.is_first:
         meta = {"uid": c.uid, "resourceVersion": c.resource_version}
-        first = {"metadata": meta, "status": {"reservedFor": [msgspec.to_builtins(c.consumer)]}}
-        return Request("patch", CLAIMS, c.namespace, c.name, orjson.dumps(first), "status", MERGE_PATCH)
-    results = tree_of(c.allocation)["devices"]["results"]
+        first = {"metadata": meta, "status": {"reservedFor": [c.consumer]}}
+        return Request("patch", CLAIMS, c.namespace, c.name, msgspec.json.encode(first), "status", MERGE_PATCH)
     body = [
         {"op": "test", "path": "/metadata/uid", "value": c.uid},
-        {"op": "test", "path": "/status/allocation/devices/results", "value": results},
-        {"op": "add", "path": "/status/reservedFor/-", "value": msgspec.to_builtins(c.consumer)},
+        {"op": "test", "path": "/status/allocation/devices/results", "value": c.allocation.devices.results},
+        {"op": "add", "path": "/status/reservedFor/-", "value": c.consumer},
     ]  # fmt: skip
-    return Request("patch", CLAIMS, c.namespace, c.name, orjson.dumps(body), "status", JSON_PATCH)
+    return Request("patch", CLAIMS, c.namespace, c.name, msgspec.json.encode(body), "status", JSON_PATCH)
 
 
 def _unreserve(c: UnreserveClaim, now: str) -> Request:
@@ -125,8 +123,3 @@ def request_of(command: Command, now: str) -> Request:
     request: Request = _BUILDERS[type(command)](command, now)
     return request
 
-
-def tree_of(allocation: AllocationResult) -> dict[str, Any]:
-    """Return an allocation as the API stores it."""
-    tree: dict[str, Any] = orjson.loads(msgspec.json.encode(allocation))
-    return tree

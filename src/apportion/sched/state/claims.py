@@ -80,6 +80,7 @@ class PendingAllocation:
         self.sharers = 1
 
 
+RECENT_MAX: Final = 64
 _DECODE: Final = msgspec.json.Decoder(ClaimHead).decode
 _DECODE_SPEC: Final = msgspec.json.Decoder(ResourceClaimSpec).decode
 
@@ -93,13 +94,26 @@ class ClaimStore:
         self._assumed: dict[str, ClaimInfo] = {}
         self._pending: dict[str, PendingAllocation] = {}
         self._held: dict[str, AllocationResult] = {}
+        self._recent: dict[bytes, ClaimInfo] = {}
         self._spec_ids: Interner[bytes] = Interner()
         self._specs: list[ResourceClaimSpec] = []
 
     # ---- reading ------------------------------------------------------------------------------------------
 
     def read(self, raw: bytes | Raw) -> ClaimInfo:
-        """Return the claim in ``raw``; its spec is parsed once for all claims with the same bytes."""
+        """Return the claim in ``raw``; its spec is parsed once for all claims with the same bytes.
+
+        The answer to a write and the watch event that follows hold the same bytes, so the last claims are kept.
+        """
+        key = bytes(raw)
+        known = self._recent.get(key)
+        if known is None:
+            known = self._recent[key] = self._decode(key)
+            if len(self._recent) > RECENT_MAX:
+                del self._recent[next(iter(self._recent))]
+        return known
+
+    def _decode(self, raw: bytes) -> ClaimInfo:
         head = _DECODE(raw)
         spec_id = self._spec_ids.intern(bytes(head.spec))
         if spec_id == len(self._specs):
@@ -123,8 +137,11 @@ class ClaimStore:
     # ---- what the API says --------------------------------------------------------------------------------
 
     def apply(self, claim: ClaimInfo) -> ClaimInfo | None:
-        """Store the API's version and return the one that was current before. An older one changes nothing."""
-        before = self.find(claim.key)
+        """Store the API's version and return the API's version before it.
+
+        What was assumed in between does not count: pods that wait for the claim are woken by this event. An assumed
+        version that is newer stays current.
+        """
         replaced = self._api.get(claim.key)
         self._api[claim.key] = claim
         if replaced is not None and replaced.uid != claim.uid:
@@ -133,7 +150,7 @@ class ClaimStore:
         if assumed is not None and (assumed.uid != claim.uid or not _is_older(claim, assumed)):
             del self._assumed[claim.key]
         self._settle(claim.key, claim.uid)
-        return before
+        return replaced
 
     def remove(self, key: str) -> ClaimInfo | None:
         """Forget a claim that is gone from the API; returns its last version."""
