@@ -67,7 +67,9 @@ def test_e12_skew_two_lets_one_zone_take_all_three() -> None:
     bench.put("nodes", *(node_tree(f"n{z}", cpu="32", labels={"zone": z}) for z in ("z1", "z2")))
     for i, node in enumerate(("nz1", "nz1", "nz2")):
         bench.put("pods", pod_tree(f"old{i}", labels={"app": "a"}, node=node))
-    new = [pod_tree(f"new{i}", labels={"app": "a"}, topologySpreadConstraints=_spread("a", "zone", 2)) for i in range(3)]
+    new = [
+        pod_tree(f"new{i}", labels={"app": "a"}, topologySpreadConstraints=_spread("a", "zone", 2)) for i in range(3)
+    ]
     bench.put("pods", *new)
     bench.run()
     counts = {z: sum(bench.node_of(f"new{i}") == z for i in range(3)) for z in ("nz1", "nz2")}
@@ -112,7 +114,9 @@ def test_e18_terms_are_alternatives() -> None:
     """kubernetes#44349: foo Gt 4 or bar Gt 8, on a node with foo=5 and bar=6."""
     bench = Bench()
     bench.put("nodes", node_tree("n1", labels={"foo": "5", "bar": "6"}))
-    terms = [{"matchExpressions": [{"key": k, "operator": "Gt", "values": [v]}]} for k, v in (("foo", "4"), ("bar", "8"))]
+    terms = [
+        {"matchExpressions": [{"key": k, "operator": "Gt", "values": [v]}]} for k, v in (("foo", "4"), ("bar", "8"))
+    ]
     required = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     bench.put("pods", pod_tree("p", affinity=required))
     bench.run()

@@ -24,7 +24,10 @@ ANTI = {
 
 
 def _counter(state: ClusterState) -> Any:
-    clause = (NamespaceScope(frozenset({"default"}), None), compile_label_selector(LabelSelector(match_labels={"app": "a"})))
+    clause = (
+        NamespaceScope(frozenset({"default"}), None),
+        compile_label_selector(LabelSelector(match_labels={"app": "a"})),
+    )
     return state.groups.domain((clause,), "zone").current()
 
 
@@ -32,7 +35,11 @@ def _picture(state: ClusterState) -> dict[str, Any]:
     """Return everything that decisions read, by node name and label value instead of row and id."""
     nodes = state.nodes
     domain = _counter(state)
-    rows = {nodes.name(r): r for r in range(nodes.rows) if nodes.names[r] is not None and (nodes.valid[r] or nodes.pod_count[r])}
+    rows = {
+        nodes.name(r): r
+        for r in range(nodes.rows)
+        if nodes.names[r] is not None and (nodes.valid[r] or nodes.pod_count[r])
+    }
     values = domain.column.values
     terms = {}
     for term in state.terms._terms.values():

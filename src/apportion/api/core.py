@@ -221,9 +221,6 @@ class PodTemplateSpec(View):
     spec: PodSpec = PodSpec()
 
 
-# ---- what plugins read beside nodes and pods --------------------------------------------------------------
-
-
 class Namespace(View):
     metadata: ObjectMeta = ObjectMeta()
 
@@ -290,6 +287,12 @@ class RuntimeClassOverhead(View):
     pod_fixed: dict[str, QuantityText] = {}
 
 
+class RuntimeClassScheduling(View):
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[Toleration, ...] = ()
+
+
 class RuntimeClass(View):
     metadata: ObjectMeta = ObjectMeta()
     overhead: RuntimeClassOverhead | None = None
+    scheduling: RuntimeClassScheduling | None = None

@@ -4,11 +4,11 @@ import uuid
 from typing import Final
 
 from apportion.api.kinds import Kind, Tree
+from apportion.api.validation.metadata import GENERATED_BASE_MAX
 from apportion.base import LimitError, Rng, ValidationError
 
 # Random namespace of our own for version 5 UUIDs.
 _UID_SPACE: Final = uuid.UUID("6f1c0d9e-5f3a-4c55-9d42-8f0b7a3e21c4")
-_GENERATED_BASE_MAX: Final = 58  # 63 less the suffix
 _ATTEMPTS_MAX: Final = 100
 
 
@@ -35,7 +35,7 @@ class NameGenerator:
 
     def generate(self, kind: str, namespace: str, prefix: str) -> str:
         """Return a new name: the prefix, cut to 58 bytes, and five random characters."""
-        prefix = prefix[:_GENERATED_BASE_MAX]
+        prefix = prefix[:GENERATED_BASE_MAX]
         scope = f"{kind}/{namespace}/"
         key = scope + prefix
         rng = self._generators.get(key)

@@ -1,15 +1,16 @@
-"""Options that several verbs share, and how their values are read."""
+"""Options that several verbs share, and how their values are read. Imports late: help must start quickly."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-import yaml
 
-from apportion.api.feature_gates import FeatureGates
 from apportion.base import ConfigError
-from apportion.sched.framework.config import SchedulerConfig, read_config
+
+if TYPE_CHECKING:
+    from apportion.api.feature_gates import FeatureGates
+    from apportion.sched.framework.config import SchedulerConfig
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,13 +45,19 @@ def output_option(*choices: str) -> Callable[[F], F]:
     )  # fmt: skip
 
 
-def read_gates(text: str) -> FeatureGates:
+def read_gates(text: str) -> "FeatureGates":
     """Return the feature gates. Raises ConfigError naming an unknown one."""
+    from apportion.api.feature_gates import FeatureGates
+
     return FeatureGates.parse(text)
 
 
-def load_config(path: str | None) -> SchedulerConfig:
+def load_config(path: str | None) -> "SchedulerConfig":
     """Return the scheduler configuration in a file; the default one without a file."""
+    import yaml
+
+    from apportion.sched.framework.config import SchedulerConfig, read_config
+
     if path is None:
         return SchedulerConfig()
     try:

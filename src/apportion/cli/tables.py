@@ -56,7 +56,9 @@ def show_pending(console: Console, results: Sequence[PodResult], advice: dict[st
         console.print(Text(f"{result.namespace}/{result.name} is pending", style="bold"))
         console.print(f"  {result.message}", markup=False)
         for reason in result.reasons:
-            shown = ", ".join(reason.nodes[:5]) + (f" and {len(reason.nodes) - 5} more" if len(reason.nodes) > 5 else "")
+            shown = ", ".join(reason.nodes[:5]) + (
+                f" and {len(reason.nodes) - 5} more" if len(reason.nodes) > 5 else ""
+            )
             console.print(f"  {reason.plugin or '-'}: {reason.reason} [{shown}]", markup=False)
         for sentence in advice.get(f"{result.namespace}/{result.name}", ()):
             console.print(f"  → {sentence}", markup=False)

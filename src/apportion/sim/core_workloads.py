@@ -87,8 +87,8 @@ def _make_volume_claim(tree: Tree, claim: Tree, pod_name: str) -> Child:
     meta = read_object(claim, "metadata")
     if not meta.get("name"):
         raise ValidationError("spec.volumeClaimTemplates", "Required value: each needs a name")
-    kept = {k: meta[k] for k in ("labels", "annotations") if k in meta}
-    volume_claim = {
+    kept: Tree = {k: meta[k] for k in ("labels", "annotations") if k in meta}
+    volume_claim: Tree = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {**kept, "namespace": tree["metadata"]["namespace"]},

@@ -48,9 +48,7 @@ def read_cluster(
     return complete_cluster(load_paths(paths, stdin, check_cel), rng=rng, now=now, pods_max=pods_max)
 
 
-def complete_cluster(
-    loaded: Loaded, *, rng: Rng, now: str = DEFAULT_NOW, pods_max: int = PODS_MAX
-) -> ClusterInput:
+def complete_cluster(loaded: Loaded, *, rng: Rng, now: str = DEFAULT_NOW, pods_max: int = PODS_MAX) -> ClusterInput:
     """Expand, admit and connect objects that are loaded; raises LimitError when there are too many pods."""
     names = NameGenerator(rng.fork("generated-names"))
     expanded = expand_workloads(loaded.objects, names, now, pods_max)
@@ -60,7 +58,7 @@ def complete_cluster(
         not_understood=list(loaded.not_understood),
         warnings=loaded.warnings + expanded.warnings,
     )
-    admitted = _admit_all(expanded.objects, context, result)
+    admitted = _admit_all(_adopt_pod_uids(expanded.objects, result.warnings), context, result)
     claimed = create_claims(admitted, context)
     trees, warnings = fill_references(o.tree for o in claimed.objects)
     result.objects = [
@@ -71,9 +69,28 @@ def complete_cluster(
     return result
 
 
-def _admit_all(
-    objects: list[SourcedObject], context: AdmissionContext, result: ClusterInput
-) -> list[SourcedObject]:
+def _adopt_pod_uids(objects: list[SourcedObject], warnings: list[str]) -> list[SourcedObject]:
+    """Give pods without uid the one by which an owned claim of a dump knows them, so that the claim stays theirs."""
+    known: dict[tuple[str, str], str] = {}
+    for entry in objects:
+        if entry.tree["kind"] != "ResourceClaim":
+            continue
+        meta = entry.tree["metadata"]
+        for owner in meta.get("ownerReferences") or ():
+            if owner.get("kind") == "Pod" and owner.get("controller") and owner.get("uid"):
+                known[meta.get("namespace") or "", owner.get("name") or ""] = owner["uid"]
+    adopted = []
+    for entry in objects:
+        meta = entry.tree["metadata"]
+        uid = known.get((meta.get("namespace") or "", meta.get("name") or ""))
+        if entry.tree["kind"] == "Pod" and uid is not None and not meta.get("uid"):
+            warnings.append(f"{describe_object(entry.tree)}: had no uid; took the one its claim names as owner")
+            entry = replace(entry, tree={**entry.tree, "metadata": {**meta, "uid": uid}})
+        adopted.append(entry)
+    return adopted
+
+
+def _admit_all(objects: list[SourcedObject], context: AdmissionContext, result: ClusterInput) -> list[SourcedObject]:
     admitted: list[SourcedObject] = []
     for entry in objects:
         kind = find_kind_of(entry.tree)

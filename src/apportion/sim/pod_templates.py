@@ -9,7 +9,7 @@ import orjson
 from apportion.api.defaults import set_template_defaults
 from apportion.api.kinds import Tree
 from apportion.api.validation import validate_pod_template
-from apportion.base import ValidationError
+from apportion.base import InputError, ValidationError
 
 _FNV_OFFSET: Final = 0x811C9DC5
 _FNV_PRIME: Final = 0x01000193
@@ -76,7 +76,10 @@ def read_template(owner: Tree, template: Any, path: str) -> Tree:
     """Return the pod template with defaults; raises InvalidTemplateError with all that is wrong with it."""
     if not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
         raise ValidationError(path, f"Required value: {owner['kind']} needs a pod template with a spec")
-    completed: Tree = set_template_defaults(template)
+    try:
+        completed = set_template_defaults(template)
+    except InputError as error:
+        raise ValidationError(path, str(error)) from None
     problems = validate_pod_template(completed, path)
     if problems:
         raise InvalidTemplateError(problems)

@@ -1,4 +1,4 @@
-"""The scheduler driven offline until nothing moves: virtual time, objects in memory, results for people and programs."""
+"""The scheduler driven offline until nothing moves: virtual time, objects in memory, results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -49,9 +49,7 @@ class PodResult:
         result["claims"] = self.claims
         if self.message is not None:
             result["message"] = self.message
-            result["reasons"] = [
-                {"nodes": list(r.nodes), "plugin": r.plugin, "reason": r.reason} for r in self.reasons
-            ]
+            result["reasons"] = [{"nodes": list(r.nodes), "plugin": r.plugin, "reason": r.reason} for r in self.reasons]
         return result
 
 

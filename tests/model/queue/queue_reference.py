@@ -83,7 +83,7 @@ class ReferenceQueue:
     def enter(self, record: Record, place: str) -> None:
         """Place a record; the gate is asked where it has to be."""
         was_checked = self.config.pop_from_backoff and record.place in ("backoff", "error backoff")
-        if place == "active" and not was_checked or place == "backoff" and self.config.pop_from_backoff:
+        if (place == "active" and not was_checked) or (place == "backoff" and self.config.pop_from_backoff):
             record.gate = self.gate(record.pod)
             if record.gate is not None:
                 if record.gate[0] not in record.unschedulable | record.pending:
@@ -229,11 +229,7 @@ class ReferenceQueue:
         second = float(floor(now_s))
         ended = [r for r in self.standing("backoff", "error backoff") if not self.is_backing_off(r, second)]
         scan_s = self.start_s + (now_s - self.start_s) // 30 * 30
-        rested = [
-            r
-            for r in self.standing("parked")
-            if scan_s - max(r.added_s, r.flushed_s) > self.config.max_parked_s
-        ]
+        rested = [r for r in self.standing("parked") if scan_s - max(r.added_s, r.flushed_s) > self.config.max_parked_s]
         return ended, rested
 
     def flush(self) -> None:

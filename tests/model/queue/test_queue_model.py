@@ -1,254 +1,127 @@
-"""The queue against a slow, obvious reference, under random commands."""
+"""The queue against a slow, obvious reference: commands chosen by Hypothesis, and long even-handed walks."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+import random
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from queue_reference import Record, ReferenceQueue
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from queue_pair import BACKOFFS, EVENTS, GATES, PLUGINS, POD_COUNT, PROFILES, UPDATES, WAITS_S, Pair
 
-from apportion.base import VirtualClock
-from apportion.sched.queue import (
-    ASSIGNED_POD,
-    ASSIGNED_POD_ADD,
-    ASSIGNED_POD_DELETE,
-    NODE,
-    NODE_ADD,
-    NODE_DELETE,
-    POD,
-    RESOURCE_CLAIM,
-    TARGET_POD,
-    ActionType,
-    ClusterEvent,
-    Hint,
-    QueueConfig,
-    QueuedPod,
-    Registration,
-    SchedulingQueue,
-)
+from apportion.sched.queue import ClusterEvent, QueueConfig
 
-START_S = 1_000_000_000.25
-PLUGINS = ("Fit", "Affinity", "Claims", "Gates", "Deaf")
-GATES = ("Gates", "Claims", "Deaf")
-CLAIM_UPDATE = ClusterEvent(RESOURCE_CLAIM, ActionType.UPDATE)
-TOLERATION = ClusterEvent(TARGET_POD, ActionType.UPDATE_POD_TOLERATION)
-GATES_GONE = ClusterEvent(TARGET_POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
-OTHER = ClusterEvent(TARGET_POD, ActionType.UPDATE_POD_OTHER)
-NODE_TAINT = ClusterEvent(NODE, ActionType.UPDATE_NODE_TAINT)
-EVENTS = (ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, NODE_ADD, NODE_DELETE, NODE_TAINT, CLAIM_UPDATE)
-
-
-@dataclass(frozen=True)
-class ModelPod:
-    number: int
-    priority: int
-    scheduler_name: str
-    nominated_node_name: str = ""
-    namespace: str = "default"
-
-    @property
-    def uid(self) -> str:
-        return f"u{self.number}"
-
-    @property
-    def name(self) -> str:
-        return f"p{self.number}"
-
-    @property
-    def key(self) -> str:
-        return f"default/p{self.number}"
-
-
-def is_named(pod: ModelPod, _old: object, new: object) -> Hint:
-    """Queue the pods whose number is in the event's object; any object that is a pod is for that pod."""
-    if isinstance(new, ModelPod):
-        return Hint.QUEUE if new.uid == pod.uid else Hint.SKIP
-    return Hint.QUEUE if isinstance(new, frozenset) and pod.number in new else Hint.SKIP
-
-
-COMMON = [
-    Registration("Fit", NODE_ADD),
-    Registration("Fit", ASSIGNED_POD_DELETE, is_named),
-    Registration("Affinity", ClusterEvent(POD, ActionType.ADD | ActionType.UPDATE), is_named),
-    Registration("Claims", CLAIM_UPDATE, is_named),
-    Registration("Claims", ClusterEvent(ASSIGNED_POD, ActionType.ADD)),
-]
-REGISTRATIONS = {
-    "one": [*COMMON, Registration("Gates", GATES_GONE)],
-    "two": [*COMMON, Registration("Affinity", NODE_TAINT), Registration("Gates", NODE_ADD, is_named)],
-}
-
-numbers = st.frozensets(st.integers(0, 9), max_size=6)
+numbers = st.integers(0, POD_COUNT - 1)
+picks = st.integers(0, 99)
+priorities = st.integers(0, 2)
 plugin_sets = st.sets(st.sampled_from(PLUGINS), max_size=2)
-pending_sets = st.just(set()) | plugin_sets
-event_lists = st.lists(st.tuples(st.sampled_from(EVENTS), numbers), max_size=2)
-profiles = st.sampled_from(["one", "one", "two", "unknown"])
+event_objects = st.frozensets(numbers, max_size=6)
 
 
 class QueueMachine(RuleBasedStateMachine):
     @initialize(
         pop_from_backoff=st.booleans(),
-        backoff=st.sampled_from([(1.0, 10.0), (0.5, 3.0), (1.0, 0.0), (4.0, 2.0)]),
-        pods=st.lists(st.tuples(st.integers(0, 2), profiles), min_size=3, max_size=6),
+        backoff=st.sampled_from(BACKOFFS),
+        pods=st.lists(st.tuples(priorities, st.sampled_from(PROFILES)), min_size=3, max_size=6),
     )
-    def start(
-        self, pop_from_backoff: bool, backoff: tuple[float, float], pods: list[tuple[int, str]]
-    ) -> None:
-        self.clock = VirtualClock(START_S)
-        self.closed: dict[str, str] = {}
-        config = QueueConfig(*backoff, pop_from_backoff=pop_from_backoff)
-        self.real: SchedulingQueue[ModelPod] = SchedulingQueue(self.clock, REGISTRATIONS, self.gate, config)
-        self.slow = ReferenceQueue(self.clock.now, REGISTRATIONS, self.gate, config)
-        self.newest: dict[str, ModelPod] = {}
-        self.flying: dict[str, tuple[QueuedPod[ModelPod], Record]] = {}
+    def start(self, pop_from_backoff: bool, backoff: tuple[float, float], pods: list[tuple[int, str]]) -> None:
+        self.pair = Pair(QueueConfig(*backoff, pop_from_backoff=pop_from_backoff))
         for number, (priority, profile) in enumerate(pods):
-            self.add(number, priority, profile)
+            self.pair.add(number, priority, profile)
 
-    def gate(self, pod: Any) -> tuple[str, tuple[str, ...]] | None:
-        plugin = self.closed.get(pod.uid)
-        return (plugin, ("closed",)) if plugin else None
-
-    def draw_pod(self, data: st.DataObject) -> str:
-        return data.draw(st.sampled_from(sorted(self.newest)))
-
-    # ---- commands ------------------------------------------------------------------------------------------
-
-    @rule(number=st.integers(0, 9), priority=st.integers(0, 2), profile=profiles)
+    @rule(number=numbers, priority=priorities, profile=st.sampled_from(PROFILES))
     def add(self, number: int, priority: int, profile: str) -> None:
-        known = self.newest.get(f"u{number}")
-        pod = ModelPod(number, priority, known.scheduler_name if known else profile)
-        self.newest[pod.uid] = pod
-        self.real.add(pod)
-        self.slow.add(pod)
+        self.pair.add(number, priority, profile)
 
-    @rule(
-        data=st.data(),
-        priority=st.integers(0, 2),
-        events=st.lists(st.sampled_from([TOLERATION, GATES_GONE, OTHER]), max_size=2),
-    )
-    def update(self, data: st.DataObject, priority: int, events: list[ClusterEvent]) -> None:
-        uid = self.draw_pod(data)
-        old = self.newest[uid]
-        new = self.newest[uid] = replace(old, priority=priority)
-        self.real.update(old, new, events)
-        self.slow.update(new, events)
+    @rule(pick=picks, priority=priorities, events=st.lists(st.sampled_from(UPDATES), max_size=2))
+    def update(self, pick: int, priority: int, events: Sequence[ClusterEvent]) -> None:
+        self.pair.update(pick, priority, events)
 
-    @rule(data=st.data())
-    def delete(self, data: st.DataObject) -> None:
-        uid = self.draw_pod(data)
-        self.real.delete(self.newest[uid])
-        self.slow.delete(self.newest[uid])
+    @rule(pick=picks)
+    def delete(self, pick: int) -> None:
+        self.pair.delete(pick)
 
-    @rule(number=st.integers(0, 9), gate=st.sampled_from(["", "", *GATES]))
-    def turn_gate(self, number: int, gate: str) -> None:
-        self.closed[f"u{number}"] = gate
+    @rule(number=numbers, plugin=st.sampled_from(GATES))
+    def turn_gate(self, number: int, plugin: str) -> None:
+        self.pair.turn_gate(number, plugin)
 
-    @rule(times=st.integers(1, 3))
-    def pop(self, times: int) -> None:
-        for _ in range(times):
-            self.pop_one()
+    @rule()
+    def pop(self) -> None:
+        self.pair.pop()
 
-    def pop_one(self) -> None:
-        queued, record = self.real.pop(), self.slow.pop()
-        assert (queued and queued.uid) == (record and record.pod.uid)
-        if queued and record:
-            self.flying[queued.uid] = (queued, record)
+    @rule(pick=picks, unschedulable=plugin_sets, pending=plugin_sets)
+    def fail(self, pick: int, unschedulable: set[str], pending: set[str]) -> None:
+        self.pair.fail(pick, unschedulable, pending)
 
-    @precondition(lambda self: self.flying)
-    @rule(data=st.data(), unschedulable=plugin_sets, pending=pending_sets)
-    def fail(self, data: st.DataObject, unschedulable: set[str], pending: set[str]) -> None:
-        self.fail_one(data.draw(st.sampled_from(sorted(self.flying))), unschedulable, pending)
+    @rule(pick=picks)
+    def succeed(self, pick: int) -> None:
+        self.pair.succeed(pick)
 
-    @precondition(lambda self: self.real.pending("active"))
-    @rule(events=event_lists, attempts=st.lists(st.tuples(plugin_sets, pending_sets), min_size=1, max_size=4))
-    def fail_in_a_row(
-        self,
-        events: list[tuple[ClusterEvent, frozenset[int]]],
-        attempts: list[tuple[set[str], set[str]]],
-    ) -> None:
-        """Most of what can go wrong needs failed attempts, and chance alone arranges few."""
-        for unschedulable, pending in attempts:
-            before = set(self.flying)
-            self.pop_one()
-            for event, new in events:
-                self.happen(event, new, None)
-            for uid in self.flying.keys() - before:
-                self.fail_one(uid, unschedulable, pending)
+    @rule(event=st.sampled_from(EVENTS), new=event_objects, excluded=st.none() | priorities)
+    def happen(self, event: ClusterEvent, new: frozenset[int], excluded: int | None) -> None:
+        self.pair.happen(event, new, excluded)
 
-    def fail_one(self, uid: str, unschedulable: set[str], pending: set[str]) -> None:
-        queued, record = self.flying.pop(uid)
-        queued.pod = record.pod = replace(self.newest[uid], priority=queued.pod.priority)
-        assert self.real.add_unschedulable(queued, unschedulable, pending)
-        self.slow.add_unschedulable(record, unschedulable, pending)
+    @rule(pick=picks)
+    def activate(self, pick: int) -> None:
+        self.pair.activate(pick)
 
-    @precondition(lambda self: self.flying)
-    @rule(data=st.data())
-    def succeed(self, data: st.DataObject) -> None:
-        uid = data.draw(st.sampled_from(sorted(self.flying)))
-        del self.flying[uid]
-        self.real.done(uid)
-        self.slow.done(uid)
-
-    @rule(event=st.sampled_from(EVENTS), new=numbers, without=st.none() | st.integers(0, 2))
-    def happen(self, event: ClusterEvent, new: frozenset[int], without: int | None) -> None:
-        pre_check = None if without is None else lambda pod: pod.priority != without
-        self.real.move_all(event, None, new, pre_check)
-        self.slow.move_all(event, new, pre_check)
-        assert self.real.is_of_interest(event) == self.slow.is_of_interest(event)
-
-    @rule(data=st.data())
-    def activate(self, data: st.DataObject) -> None:
-        pods = [self.newest[self.draw_pod(data)] for _ in range(2)]
-        self.real.activate(pods)
-        self.slow.activate(pods)
-
-    @rule(by_s=st.sampled_from([0.25, 0.5, 1.0, 2.75, 29.5, 301.0]))
+    @rule(by_s=st.sampled_from(WAITS_S))
     def wait(self, by_s: float) -> None:
-        self.clock.advance_to(self.clock.now() + by_s)
+        self.pair.wait(by_s)
 
-    @precondition(lambda self: self.real.next_wakeup_s() is not None)
     @rule()
     def wait_for_wakeup(self) -> None:
-        self.clock.advance_to(self.real.next_wakeup_s() or 0.0)
+        self.pair.wait_for_wakeup()
+        self.pair.flush()
 
     @rule()
     def flush(self) -> None:
-        self.real.flush()
-        self.slow.flush()
-
-    # ---- what must be the same -----------------------------------------------------------------------------
+        self.pair.flush()
 
     @invariant()
-    def shows_the_same(self) -> None:
-        names = ("uid", "where", "since_s", "priority", "attempts")
-        names += ("unschedulable_plugins", "pending_plugins", "backoff_left_s")
-        shown = [tuple(entry[name] for name in names) for entry in self.real.dump()]
-        assert shown == self.slow.show()
-
-    @invariant()
-    def counts_the_same(self) -> None:
-        for queue in ("active", "backoff", "unschedulable", "gated"):
-            shown = [entry for entry in self.real.dump() if str(entry["where"]).endswith(queue)]
-            assert self.real.pending(queue) == len(shown)
-        assert len(self.real) == len(self.slow.records) - self.real.in_flight_count
-
-    @invariant()
-    def keeps_no_event_too_many(self) -> None:
-        in_flight = self.real.in_flight_events()
-        assert in_flight.pop("PodPopped", 0) == len(self.flying)
-        assert sum(in_flight.values()) == self.slow.kept_events()
-
-    @invariant()
-    def wakes_up_in_time(self) -> None:
-        wakeup_s, expected = self.real.next_wakeup_s(), self.slow.next_wakeup_s()
-        assert (wakeup_s is None) == (expected is None)
-        if wakeup_s is not None:
-            assert max(wakeup_s, self.clock.now()) == expected
+    def is_same(self) -> None:
+        self.pair.check()
 
 
-TestQueueAgainstReference = pytest.mark.slow(QueueMachine.TestCase)
-TestQueueAgainstReference.settings = settings(
-    max_examples=100, stateful_step_count=60, deadline=None, derandomize=True
-)
+TestQueueMachine = pytest.mark.slow(QueueMachine.TestCase)
+TestQueueMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None, derandomize=True)
+
+
+def walk(pair: Pair, rng: random.Random, steps: int) -> None:
+    """Take steps at random. Attempts are as frequent as all else together, or few pods would ever fail."""
+
+    def some_plugins(most: int) -> set[str]:
+        return set(rng.sample(PLUGINS, rng.randint(0, most)))
+
+    def some_numbers() -> frozenset[int]:
+        return frozenset(rng.sample(range(POD_COUNT), rng.randint(0, POD_COUNT)))
+
+    def pick() -> int:
+        return rng.randrange(100)
+
+    commands = [
+        lambda: pair.add(rng.randrange(POD_COUNT), rng.randrange(3), rng.choice(PROFILES)),
+        lambda: pair.update(pick(), rng.randrange(3), rng.sample(UPDATES, rng.randint(0, 2))),
+        lambda: pair.delete(pick()),
+        lambda: pair.turn_gate(rng.randrange(POD_COUNT), rng.choice(GATES)),
+        lambda: pair.succeed(pick()),
+        lambda: pair.activate(pick()),
+        lambda: pair.wait(rng.choice(WAITS_S)),
+        pair.wait_for_wakeup,
+        pair.flush,
+        *[pair.pop] * 4,
+        *[lambda: pair.fail(pick(), some_plugins(2), some_plugins(rng.randint(0, 1)))] * 3,
+        *[lambda: pair.happen(rng.choice(EVENTS), some_numbers(), rng.choice((None, None, 0)))] * 3,
+    ]
+    for _ in range(steps):
+        rng.choice(commands)()
+        pair.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pop_from_backoff", [True, False])
+@pytest.mark.parametrize("backoff", BACKOFFS)
+def test_walk(backoff: tuple[float, float], pop_from_backoff: bool) -> None:
+    rng = random.Random(f"{backoff} {pop_from_backoff}")
+    for _ in range(5):
+        walk(Pair(QueueConfig(*backoff, pop_from_backoff=pop_from_backoff)), rng, steps=200)

@@ -50,6 +50,8 @@ def test_metadata(metadata: Tree, field: str) -> None:
 
 def test_generate_name_will_do() -> None:
     assert fields({**make("v1", "ConfigMap"), "metadata": {"generateName": "x-"}}) == []
+    for wrong in ("X-", 5, ["x"]):
+        assert fields({**make("v1", "ConfigMap"), "metadata": {"generateName": wrong}}) == ["metadata.generateName"]
 
 
 def test_only_one_controller() -> None:
@@ -151,6 +153,16 @@ def test_priority_classes_have_a_ceiling() -> None:
     assert fields(reserved) == ["metadata.name"]
     critical = make("scheduling.k8s.io/v1", "PriorityClass", "system-cluster-critical", value=2_000_000_000)
     assert fields(critical) == []
+
+
+def test_runtime_class_amounts_and_additions() -> None:
+    tree = make(
+        "node.k8s.io/v1",
+        "RuntimeClass",
+        overhead={"podFixed": {"cpu": "much"}},
+        scheduling={"nodeSelector": {"a": "-"}, "tolerations": [{"operator": "Equal"}]},
+    )
+    assert fields(tree) == ["overhead.podFixed[cpu]", "scheduling.nodeSelector", "scheduling.tolerations[0].operator"]
 
 
 # ---- claims -----------------------------------------------------------------------------------------------

@@ -39,7 +39,9 @@ def test_a_watch_sees_what_exists_and_every_change_in_order() -> None:
     transport.put("pods", _pod("a"))
     _drain(transport)
     seen: list[tuple[str, str]] = []
-    transport.watch("pods", lambda raw: seen.append((orjson.loads(raw)["type"], orjson.loads(raw)["object"]["metadata"]["name"])))
+    transport.watch(
+        "pods", lambda raw: seen.append((orjson.loads(raw)["type"], orjson.loads(raw)["object"]["metadata"]["name"]))
+    )
     transport.put("pods", _pod("b"))
     transport.put("pods", _pod("a"))
     assert seen == [("ADDED", "a")]  # no event is delivered inside a commit

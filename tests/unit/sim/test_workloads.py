@@ -255,6 +255,19 @@ def test_leader_worker_set() -> None:
             "spec.mpiReplicaSpecs.Worker.template",
         ),
         (make("jobset.x-k8s.io/v1alpha2", "JobSet", replicatedJobs=[{}]), "spec.replicatedJobs"),
+        (
+            make(
+                "apps/v1",
+                "ReplicaSet",
+                template={
+                    "spec": {
+                        "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "much"}}}],
+                        "resources": {"limits": {"cpu": "1"}},
+                    }
+                },
+            ),
+            "spec.template",
+        ),
         (make("ray.io/v1", "RayCluster", workerGroupSpecs=7), "spec.headGroupSpec.template"),
         ({**make("apps/v1", "StatefulSet"), "spec": "x"}, "spec"),
     ],

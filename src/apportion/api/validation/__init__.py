@@ -12,7 +12,12 @@ from apportion.api.validation.claims import validate_claim, validate_claim_templ
 from apportion.api.validation.classes import validate_device_class, validate_taint_rule
 from apportion.api.validation.devices import CheckCEL
 from apportion.api.validation.metadata import validate_labels, validate_metadata
-from apportion.api.validation.nodes import SYSTEM_PRIORITY_CLASSES, validate_node, validate_priority_class
+from apportion.api.validation.nodes import (
+    SYSTEM_PRIORITY_CLASSES,
+    validate_node,
+    validate_priority_class,
+    validate_runtime_class,
+)
 from apportion.api.validation.pods import validate_pod_spec
 from apportion.api.validation.report import FieldErrors
 from apportion.api.validation.slices import validate_slice
@@ -49,7 +54,7 @@ def validate(tree: Tree, check_cel: CheckCEL | None = None) -> list[ValidationEr
         return [ValidationError("", str(error))]
     errors = FieldErrors()
     if kind is not None:
-        validate_metadata(errors, view.metadata, kind, bool(tree["metadata"].get("generateName")))
+        validate_metadata(errors, view.metadata, kind, tree["metadata"].get("generateName"))
         if kind.group == "resource.k8s.io":
             _report_unknown_fields(errors, kind, tree)
         _RULES.get((kind.group, kind.name), _no_rules)(errors, view, tree, check_cel)
@@ -83,6 +88,7 @@ def _no_rules(_errors: FieldErrors, _view: Any, _tree: Tree, _check_cel: CheckCE
 _RULES: Final[dict[tuple[str, str], _Rules]] = {
     ("", "Pod"): lambda e, v, t, _: validate_pod_spec(e, "spec", v.spec, t.get("spec") or {}),
     ("", "Node"): lambda e, v, _t, _c: validate_node(e, v),
+    ("node.k8s.io", "RuntimeClass"): lambda e, v, _t, _c: validate_runtime_class(e, v),
     ("scheduling.k8s.io", "PriorityClass"): lambda e, v, _t, _c: validate_priority_class(e, v),
     ("resource.k8s.io", "ResourceClaim"): validate_claim,
     ("resource.k8s.io", "ResourceClaimTemplate"): validate_claim_template,

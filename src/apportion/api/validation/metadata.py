@@ -1,6 +1,7 @@
 """Rules for ``metadata`` and for label selectors, which all kinds share."""
 
-from typing import Final
+import re
+from typing import Any, Final
 
 from apportion.api.kinds import Kind
 from apportion.api.validation.names import (
@@ -12,18 +13,27 @@ from apportion.api.validation.names import (
 from apportion.api.validation.report import FieldErrors
 from apportion.api.view import LabelSelector, LabelSelectorRequirement, ObjectMeta
 
+# Longer prefixes of generated names are cut by the API server.
+GENERATED_BASE_MAX: Final = 58
 _STANDARD_FINALIZERS: Final = ("orphan", "foregroundDeletion", "kubernetes")
 _ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
 _DNS_LABEL_KINDS: Final = ("Namespace", "Service")
 
 
-def validate_metadata(errors: FieldErrors, meta: ObjectMeta, kind: Kind, has_generate_name: bool) -> None:
-    """Check name, labels, annotations, finalizers and owners."""
+def validate_metadata(errors: FieldErrors, meta: ObjectMeta, kind: Kind, generate_name: Any) -> None:
+    """Check name, labels, annotations, finalizers and owners; ``generate_name`` is what was written, if
+    anything.
+    """
+    check = check_dns_label if kind.name in _DNS_LABEL_KINDS else check_dns_subdomain
     if meta.name:
-        check = check_dns_label if kind.name in _DNS_LABEL_KINDS else check_dns_subdomain
         errors.check_format("metadata.name", meta.name, check(meta.name))
-    elif not has_generate_name:
+    elif not generate_name:
         errors.required("metadata.name", "name or generateName is required")
+    if generate_name and not isinstance(generate_name, str):
+        errors.add("metadata.generateName", "Expected str")
+    elif generate_name:  # a dash at its end is followed by more
+        problems = check(re.sub("-$", "a", generate_name[:GENERATED_BASE_MAX]))
+        errors.check_format("metadata.generateName", generate_name, problems)
     if kind.namespaced and meta.namespace:
         errors.check_format("metadata.namespace", meta.namespace, check_dns_label(meta.namespace))
     validate_labels(errors, "metadata.labels", meta.labels)

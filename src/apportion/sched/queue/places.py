@@ -44,9 +44,7 @@ class Places(Generic[PodT]):
         "pods",
     )
 
-    def __init__(
-        self, clock: Clock, events: EventIndex, pre_enqueue: PreEnqueueFn[PodT], config: QueueConfig
-    ) -> None:
+    def __init__(self, clock: Clock, events: EventIndex, pre_enqueue: PreEnqueueFn[PodT], config: QueueConfig) -> None:
         self._clock = clock
         self._events = events
         self._pre_enqueue = pre_enqueue
@@ -68,9 +66,7 @@ class Places(Generic[PodT]):
         """Move a pod to where ``strategy`` and its backoff send it; ``label`` is the cause, for counting."""
         if strategy is Requeue.SKIP:
             self._park(pod, label)
-        elif strategy is Requeue.AFTER_BACKOFF and self._backoff.is_running(
-            pod.backoff_expiry_s, self._clock.now()
-        ):
+        elif strategy is Requeue.AFTER_BACKOFF and self._backoff.is_running(pod.backoff_expiry_s, self._clock.now()):
             self._move_to_backoff(pod, label)
         else:
             self.move_to_active(pod, label)

@@ -150,9 +150,7 @@ class SchedulingQueue(Generic[PodT]):
         """Return whether any plugin registered for an event; others need not be reported."""
         return bool(self._events.get_audience(event))
 
-    def move_all(
-        self, event: ClusterEvent, old: object, new: object, pre_check: PreCheckFn | None = None
-    ) -> None:
+    def move_all(self, event: ClusterEvent, old: object, new: object, pre_check: PreCheckFn | None = None) -> None:
         """Report an event: parked pods that it may help are queued again, those in flight will learn of it.
 
         Order matters: parked pods first, then the record. Pods that wait anywhere else are tried anyway.
@@ -259,9 +257,7 @@ class SchedulingQueue(Generic[PodT]):
                 if strategy is not Requeue.SKIP:
                     self._places.requeue(pod, strategy, event.label)
 
-    def _wake_updated(
-        self, pod: QueuedPod[PodT], old: PodT, new: PodT, events: Sequence[ClusterEvent]
-    ) -> None:
+    def _wake_updated(self, pod: QueuedPod[PodT], old: PodT, new: PodT, events: Sequence[ClusterEvent]) -> None:
         for event in events:
             strategy = self._events.judge(pod, self._events.get_audience(event), old, new)
             if strategy is not Requeue.SKIP:

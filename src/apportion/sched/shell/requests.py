@@ -122,4 +122,3 @@ def request_of(command: Command, now: str) -> Request:
     """Return the API request that carries out ``command``; ``now`` is the time in RFC 3339 with microseconds."""
     request: Request = _BUILDERS[type(command)](command, now)
     return request
-
