@@ -1,6 +1,10 @@
 """``apportion demo``: a small GPU cluster, what people ask of it, and every decision."""
 
+import os
+import shutil
+import sys
 from importlib.resources import as_file, files
+from pathlib import Path
 
 import click
 
@@ -16,9 +20,12 @@ a web service spread over zones with a cache beside it, and one pod that asks fo
 """
 _NEXT = """\
 Try next:
-  apportion explain -f {folder} --pod default/too-close     what every node says of that pod
-  apportion cel 'device.attributes["gpu.example.com"].model == "G80"' -f {folder}
-  apportion simulate -f YOUR-MANIFESTS --assume-nodes         the same for your own cluster
+  {me} explain -f {folder} --pod default/too-close
+      what every node says of that pod
+  {me} cel 'device.attributes["gpu.example.com"].model == "G80"' -f {folder}
+      a selector tried on every device
+  {me} simulate -f YOUR-MANIFESTS --assume-nodes
+      the same for your own cluster
 """
 
 
@@ -40,4 +47,11 @@ def demo() -> None:
         show_pending(console, results, collect_advice(simulation))
         show_totals(console, total_up(simulation, results))
         console.print()
-        console.print(_NEXT.format(folder=folder), markup=False, soft_wrap=True)
+        me = "apportion" if shutil.which("apportion") else sys.argv[0]
+        console.print(_NEXT.format(me=me, folder=_shorten(folder)), markup=False, soft_wrap=True)
+
+
+def _shorten(path: Path) -> str:
+    """Return the path as seen from here when that is shorter."""
+    relative = os.path.relpath(path)
+    return relative if len(relative) < len(str(path)) else str(path)

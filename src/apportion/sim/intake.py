@@ -58,7 +58,10 @@ def complete_cluster(loaded: Loaded, *, rng: Rng, now: str = DEFAULT_NOW, pods_m
         not_understood=list(loaded.not_understood),
         warnings=loaded.warnings + expanded.warnings,
     )
-    admitted = _admit_all(_adopt_pod_uids(expanded.objects, result.warnings), context, result)
+    new_pods = {
+        _name_key(o.tree) for o in expanded.objects if o.tree["kind"] == "Pod" and not o.tree["metadata"].get("uid")
+    }
+    admitted = _adopt_pod_uids(_admit_all(expanded.objects, context, result), new_pods, result.warnings)
     claimed = create_claims(admitted, context)
     trees, warnings = fill_references(o.tree for o in claimed.objects)
     result.objects = [
@@ -69,23 +72,27 @@ def complete_cluster(loaded: Loaded, *, rng: Rng, now: str = DEFAULT_NOW, pods_m
     return result
 
 
-def _adopt_pod_uids(objects: list[SourcedObject], warnings: list[str]) -> list[SourcedObject]:
-    """Give pods without uid the one by which an owned claim of a dump knows them, so that the claim stays theirs."""
+def _name_key(tree: Tree) -> tuple[str, str]:
+    return tree["metadata"].get("namespace") or "", tree["metadata"].get("name") or ""
+
+
+def _adopt_pod_uids(
+    objects: list[SourcedObject], new_pods: set[tuple[str, str]], warnings: list[str]
+) -> list[SourcedObject]:
+    """Give new pods the uid by which a claim of a dump knows its owner, so that the captured claim stays theirs."""
     known: dict[tuple[str, str], str] = {}
     for entry in objects:
-        if entry.tree["kind"] != "ResourceClaim":
-            continue
-        meta = entry.tree["metadata"]
-        for owner in meta.get("ownerReferences") or ():
-            if owner.get("kind") == "Pod" and owner.get("controller") and owner.get("uid"):
-                known[meta.get("namespace") or "", owner.get("name") or ""] = owner["uid"]
+        if entry.tree["kind"] == "ResourceClaim":
+            for owner in entry.tree["metadata"].get("ownerReferences") or ():
+                if owner.get("kind") == "Pod" and owner.get("controller") and owner.get("uid"):
+                    known[_name_key(entry.tree)[0], owner.get("name") or ""] = owner["uid"]
     adopted = []
     for entry in objects:
-        meta = entry.tree["metadata"]
-        uid = known.get((meta.get("namespace") or "", meta.get("name") or ""))
-        if entry.tree["kind"] == "Pod" and uid is not None and not meta.get("uid"):
+        key = _name_key(entry.tree)
+        if entry.tree["kind"] == "Pod" and key in known and key in new_pods:
             warnings.append(f"{describe_object(entry.tree)}: had no uid; took the one its claim names as owner")
-            entry = replace(entry, tree={**entry.tree, "metadata": {**meta, "uid": uid}})
+            meta = {**entry.tree["metadata"], "uid": known[key]}
+            entry = replace(entry, tree={**entry.tree, "metadata": meta})
         adopted.append(entry)
     return adopted
 

@@ -181,6 +181,10 @@ class _Expanding:
             metadata = {"name": name, **child.tree["metadata"]}
             if child.name.endswith("-"):
                 metadata["generateName"] = child.name
+            # as old as what it stands for, so that the order of the files does not decide whose pods come first
+            created = owner["metadata"].get("creationTimestamp")
+            if created:
+                metadata.setdefault("creationTimestamp", created)
             tree = {**child.tree, "metadata": metadata}
             # A uid on a pod would tell admission that a server has admitted it already.
             yield fill_identity(tree, kind, self._names, self._now) if kind.use is Use.WORKLOAD else tree
