@@ -17,6 +17,7 @@ GROUPS = [
     "defaultspread",
     "ports",
     "mixed",
+    "dra",
 ]
 
 
@@ -26,6 +27,11 @@ def _compare(found: dict[str, Any], expect: dict[str, Any]) -> list[str]:
         got = found["nodes"].get(name, {})
         if "rejected" in wanted and wanted["rejected"]["plugin"] == "PreFilter":
             same = got.get("rejected", {}).get("plugin") == "PreFilter"
+        elif "rejected" in wanted and wanted["rejected"]["code"] == "Error":
+            # kube-scheduler gives up the whole attempt here; we reject the node with the same text and go on
+            texts = [r.removeprefix('running "DynamicResources" filter plugin: ') for r in wanted["rejected"]["reasons"]]
+            code = "UnschedulableAndUnresolvable"
+            same = got.get("rejected") == {"plugin": "DynamicResources", "code": code, "reasons": texts}
         else:
             same = got == wanted
         if not same:

@@ -7,7 +7,10 @@ from apportion.cel.library.declare import name_type
 from apportion.cel.run.frame import COST_LIMIT, Frame
 from apportion.cel.values import Failure, Value
 
-_KEY_HINT: Final = " (guard the lookup, for example with has(), or give a default with optional chaining and orValue())"
+# As users of Kubernetes see it.
+_KEY_HINT: Final = (
+    ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
+)
 _NO_KEY: Final = "no such key"
 
 

@@ -38,7 +38,7 @@ def test_the_clause_that_stopped_the_evaluation_decides() -> None:
     failed = trace(EXPRESSION, make_facts())
     assert failed.verdict.match is None
     assert [(c.text, str(c.error)[:21]) for c in failed.deciding] == [
-        ('device.attributes["d"].model == "A100"', "no such key: model (g")
+        ('device.attributes["d"].model == "A100"', "no such key: model. c")
     ]
     wrong = trace("1 == 1 && (1 == 2 || 2 == 3)", make_facts())
     assert texts(wrong.deciding) == ["1 == 2", "2 == 3"]
