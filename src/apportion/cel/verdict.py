@@ -9,12 +9,9 @@ from apportion.cel.values import Failure, Value
 
 # As users of Kubernetes see it.
 _KEY_HINT: Final = (
-    ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
+    ". consider using CEL optional chaining (.? followed by orValue())"
+    " or guarding the check with has() for optional fields"
 )
-_NO_KEY: Final = "no such key"
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """The answer for one device: ``match`` is None exactly when there is an ``error``; cost in CEL units."""
 

@@ -58,14 +58,15 @@ def _run(name: str, seed: int) -> dict[str, Any]:
 
 
 def _show(results: list[dict[str, Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=None, header_style="bold")
-    table.add_column("workload")
+    from apportion.cli.tables import make_console
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("workload", no_wrap=True)
     for title in ("pods/s", "decision p50 µs", "decision p99 µs", "peak memory MiB"):
         table.add_column(title, justify="right")
     for r in results:
         cells = (r["podsPerSecond"], r["decisionP50Us"], r["decisionP99Us"], r["peakMemoryMiB"])
         table.add_row(r["name"], *(f"{cell:,.1f}" for cell in cells))
-    Console().print(table)
+    make_console().print(table)

@@ -9,6 +9,13 @@ from apportion.sched.plugins import IN_TREE, NOT_INCLUDED, Handle
 from apportion.sched.queue import QueueConfig
 from apportion.sched.state import ClusterState
 
+# the fields of each plugin's arguments that have an effect
+_ARGS = {
+    "NodeResourcesFit": {"scoringStrategy", "ignoredResources", "ignoredResourceGroups"},
+    "NodeResourcesBalancedAllocation": {"resources"},
+    "InterPodAffinity": {"hardPodAffinityWeight", "ignorePreferredTermsOfExistingPods"},
+    "PodTopologySpread": {"defaultConstraints", "defaultingType"},
+}
 # our points, and the configuration's points that switch them
 _POINTS = {
     "preEnqueue": ("pre_enqueue",),
@@ -32,19 +39,27 @@ def build_scheduler(
 def _build(
     profile: ProfileConfig, config: SchedulerConfig, state: ClusterState, gates: FeatureGates, rng: Rng
 ) -> Profile:
+    _check_args(profile)
     uses = []
     for name, weight, points in _resolve(profile):
         factory, _ = IN_TREE[name]
         handle = Handle(state, gates, rng.fork(name), profile.args_of(name))
         uses.append(PluginUse(factory(handle), weight, points))
-    for entry in profile.plugin_config:
-        _check_name(profile, entry.name)
     percentage = profile.percentage_of_nodes_to_score
     return build_profile(
         profile.scheduler_name,
         uses,
         config.percentage_of_nodes_to_score if percentage is None else percentage,
     )
+
+
+def _check_args(profile: ProfileConfig) -> None:
+    for i, entry in enumerate(profile.plugin_config):
+        _check_name(profile, entry.name, disabling=True)
+        unknown = sorted(profile.args_of(entry.name).keys() - _ARGS.get(entry.name, set()))
+        if unknown:
+            where = f"profile {profile.scheduler_name}: pluginConfig[{i}].args.{unknown[0]}"
+            raise ConfigError(f"{where}: {entry.name} has no such argument here")
 
 
 def _check_name(profile: ProfileConfig, name: str, disabling: bool = False) -> None:

@@ -6,6 +6,7 @@ from builders import Bench, make_node, node_tree, pod_tree
 from apportion.client import Request
 from apportion.client.transport import OnDone, Response
 from apportion.sched.cycle import node_changes, pod_changes
+from apportion.sched.framework.config import read_config
 from apportion.sched.queue import ActionType
 
 
@@ -152,3 +153,15 @@ def test_changes_of_pods_and_nodes_have_upstreams_names() -> None:
         ActionType.UPDATE_NODE_LABEL,
         ActionType.UPDATE_NODE_TAINT,
     ]
+
+
+def test_sampling_takes_the_next_nodes_in_turn() -> None:
+    bench = Bench(read_config({**CONFIG, "percentageOfNodesToScore": 10}, "test"))
+    bench.put("nodes", *(node_tree(f"n{i:03d}") for i in range(300)))
+    bench.put("pods", *(pod_tree(f"p{i}") for i in range(6)))
+    bench.run()
+    rows = [bench.state.nodes.row_of[bench.node_of(f"p{i}")] for i in range(6)]
+    assert [row // 100 for row in rows] == [0, 1, 2, 0, 1, 2]
+
+
+CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
