@@ -12,6 +12,10 @@ _KEY_HINT: Final = (
     ". consider using CEL optional chaining (.? followed by orValue())"
     " or guarding the check with has() for optional fields"
 )
+_NO_KEY: Final = "no such key"
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The answer for one device: ``match`` is None exactly when there is an ``error``; cost in CEL units."""
 

@@ -50,7 +50,7 @@ def cli(verbose: bool) -> None:
 
     Start with "apportion demo".
     """
-    logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, format="%(levelname)s %(message)s")
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.ERROR, format="%(levelname)s %(message)s")
 
 
 def main(args: list[str] | None = None) -> Any:

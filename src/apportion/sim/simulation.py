@@ -153,7 +153,12 @@ class Simulation:
             result.message = "Scheduling is blocked due to non-empty scheduling gates"
             result.reasons = [Reason(everywhere, gate.plugin, gate.message)]
             return
-        judgement = judge(self.scheduler, pod)
+        try:
+            judgement = judge(self.scheduler, pod)
+        except Exception as fault:  # a plugin's fault is told of this pod; the others are not affected
+            result.message = f"{type(fault).__name__}: {fault}"
+            result.reasons = [Reason(everywhere, "", result.message)]
+            return
         result.message = judgement.message or _last_message(tree)
         if judgement.pre_filter is not None:
             rejected = judgement.pre_filter

@@ -119,7 +119,7 @@ class Scheduler:
             self._cycle(entity, pod)
         except Exception as fault:
             # a fault costs this one pod an attempt, and nothing else
-            _log.exception("scheduling %s failed", pod.key)
+            _log.error("scheduling %s failed: %r", pod.key, fault, exc_info=_log.isEnabledFor(logging.DEBUG))
             self._fail(entity, pod, f"{type(fault).__name__}: {fault}")
         return True
 
@@ -216,7 +216,7 @@ class Scheduler:
             self._finish(binding, end.value)
             return
         except Exception as fault:
-            _log.exception("binding %s failed", binding.pod.key)
+            _log.error("binding %s failed: %r", binding.pod.key, fault, exc_info=_log.isEnabledFor(logging.DEBUG))
             self._finish(binding, error("", f"{type(fault).__name__}: {fault}"))
             return
         self._send(command, binding)
