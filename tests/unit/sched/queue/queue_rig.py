@@ -31,7 +31,7 @@ class Pod:
 class Rig:
     """``gates`` says by pod name which plugin keeps a pod out."""
 
-    def __init__(self, *registrations: Registration, config: QueueConfig = QueueConfig()) -> None:
+    def __init__(self, *registrations: Registration, config: QueueConfig | None = None) -> None:
         self.clock = VirtualClock(START_S)
         self.gates: dict[str, str] = {}
         self.queue: SchedulingQueue[Pod] = SchedulingQueue(self.clock, {PROFILE: registrations}, self.gate, config)
