@@ -24,6 +24,7 @@ PLURALS = {
     "ReplicationController": "replicationcontrollers",
     "ReplicaSet": "replicasets",
     "StatefulSet": "statefulsets",
+    "PodDisruptionBudget": "poddisruptionbudgets",
     "DeviceClass": "deviceclasses",
     "ResourceSlice": "resourceslices",
     "ResourceClaim": "resourceclaims",

@@ -15,6 +15,7 @@ _ARGS = {
     "NodeResourcesBalancedAllocation": {"resources"},
     "InterPodAffinity": {"hardPodAffinityWeight", "ignorePreferredTermsOfExistingPods"},
     "PodTopologySpread": {"defaultConstraints", "defaultingType"},
+    "DefaultPreemption": {"minCandidateNodesPercentage", "minCandidateNodesAbsolute"},
 }
 # our points, and the configuration's points that switch them
 _POINTS = {

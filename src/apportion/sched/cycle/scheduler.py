@@ -19,9 +19,11 @@ from apportion.sched.framework import (
     Command,
     CommandGenerator,
     Diagnosis,
+    NodeProbe,
     Outcome,
     Plan,
     Planner,
+    PostFilterResult,
     Profile,
     Ranking,
     Status,
@@ -182,6 +184,19 @@ class Scheduler:
             others = frozenset(plan.other_rejections)
             return Diagnosis(self.state.nodes.count, [], plan.rejected, others)
         return diagnose(self.state.nodes, [c for _, _, c in plan.filters], plan.narrowed_by)
+
+    def post_filter(self, pod: PodInfo, plan: Plan, diagnosis: Diagnosis) -> PostFilterResult | None:
+        """Ask the PostFilter plugins, in order, what could be done for a pod that fits nowhere; changes nothing.
+
+        The first success ends it; otherwise the last answer counts. None when there is no such plugin, or no node.
+        """
+        result: PostFilterResult | None = None
+        probe = NodeProbe(diagnosis, tuple(c for _, _, c in plan.filters))
+        for plugin in self.profiles[pod.scheduler_name].post_filters if diagnosis.node_count else ():
+            result = plugin.post_filter(pod, probe)
+            if result.status.code is not Code.UNSCHEDULABLE:
+                break
+        return result
 
     def _reserve(self, binding: Binding) -> Status | None:
         for plugin in binding.profile.reserves:

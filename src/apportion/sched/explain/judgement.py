@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from apportion.sched.cycle import Scheduler
-from apportion.sched.framework import PRE_FILTER, Plan, Status, diagnose
+from apportion.sched.framework import PRE_FILTER, Diagnosis, Plan, Status, diagnose
 from apportion.sched.state import Bools, Int64s, PodInfo
 
 
@@ -20,6 +20,15 @@ class NodeScores:
 
 
 @dataclass(slots=True)
+class Preemption:
+    """What preemption would do for a pod that fits nowhere: the node it would get, and who would have to go."""
+
+    nominated: str | None
+    victims: list[str]
+    message: str
+
+
+@dataclass(slots=True)
 class Judgement:
     """What was found for one pod. ``nodes`` has every node exactly once unless PreFilter rejected the pod."""
 
@@ -29,6 +38,7 @@ class Judgement:
     nodes: dict[str, Status | NodeScores] = field(default_factory=dict)
     message: str | None = None
     unschedulable_plugins: list[str] = field(default_factory=list)
+    preemption: Preemption | None = None
 
     @property
     def feasible(self) -> list[str]:
@@ -47,7 +57,12 @@ class Judgement:
         if self.message is not None:
             result["message"] = self.message
             result["unschedulablePlugins"] = self.unschedulable_plugins
-        result["preemption"] = None
+        preemption = self.preemption
+        result["preemption"] = preemption and {
+            "nominated": preemption.nominated,
+            "victims": preemption.victims,
+            "message": preemption.message,
+        }
         return result
 
 
@@ -79,7 +94,16 @@ def judge(scheduler: Scheduler, pod: PodInfo) -> Judgement:
         diagnosis = scheduler.diagnose(plan)
         judgement.message = diagnosis.message()
         judgement.unschedulable_plugins = sorted(diagnosis.unschedulable_plugins())
+        judgement.preemption = _preempt(scheduler, pod, plan, diagnosis)
     return judgement
+
+
+def _preempt(scheduler: Scheduler, pod: PodInfo, plan: Plan, diagnosis: Diagnosis) -> Preemption | None:
+    result = scheduler.post_filter(pod, plan, diagnosis)
+    if result is None:
+        return None
+    victims = sorted(v.key for v in result.victims)
+    return Preemption(result.nominated_node_name or None, victims, f"preemption: {result.status.message}")
 
 
 def _judge_nodes(scheduler: Scheduler, plan: Plan, judgement: Judgement) -> Bools:

@@ -22,7 +22,7 @@ from apportion.sched.framework.commands import (
 )
 from apportion.sched.framework.diagnosis import PRE_FILTER, Diagnosis, diagnose
 from apportion.sched.framework.plan import Plan, Planner
-from apportion.sched.framework.plugin import CommandGenerator, PreFilterResult
+from apportion.sched.framework.plugin import CommandGenerator, NodeProbe, PostFilterResult, PreFilterResult
 from apportion.sched.framework.profile import PluginUse, Profile, build_profile
 from apportion.sched.framework.ranking import Ranking
 from apportion.sched.framework.status import Code, Status, error, unresolvable, unschedulable
@@ -40,11 +40,13 @@ __all__ = [
     "EmitEvent",
     "FilterColumn",
     "MaskColumn",
+    "NodeProbe",
     "Outcome",
     "PatchPodCondition",
     "Plan",
     "Planner",
     "PluginUse",
+    "PostFilterResult",
     "PreFilterResult",
     "Profile",
     "Ranking",

@@ -8,8 +8,11 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
+
 from apportion.sched.framework.columns import FilterColumn, ScoreColumn
 from apportion.sched.framework.commands import Command, Outcome
+from apportion.sched.framework.diagnosis import Diagnosis
 from apportion.sched.framework.status import Status
 from apportion.sched.queue import Registration
 from apportion.sched.state import PodInfo
@@ -109,14 +112,43 @@ class PreBindPlugin(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class NodeProbe:
+    """What PostFilter may ask about nodes: the diagnosis, and whether a node would do after a change in a trial."""
+
+    diagnosis: Diagnosis
+    columns: tuple[FilterColumn, ...]
+
+    def find_rejection(self, row: int) -> Status | None:
+        """Return why the node in ``row`` is rejected as things stand now, None if it is not."""
+        for column in self.columns:
+            column.refresh()
+            if not column.ok[row]:
+                return column.statuses(np.array([row], np.int64))[0][0]
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """What PostFilter achieved.
+
+    ``nominated_node_name`` is the node that the pod shall get, "" to clear an earlier nomination, None to leave it.
+    ``victims`` are the pods that have to go.
+    """
+
+    status: Status
+    nominated_node_name: str | None = None
+    victims: tuple[PodInfo, ...] = ()
+
+
 @runtime_checkable
 class PostFilterPlugin(Protocol):
     """Tries to make room after no node was found."""
 
     name: str
 
-    def post_filter(self, pod: PodInfo, state: object) -> tuple[Status, Sequence[Command]]:
-        """Return what was achieved and the commands that achieve it."""
+    def post_filter(self, pod: PodInfo, probe: NodeProbe) -> PostFilterResult:
+        """Return what can be done for ``pod``; changes nothing by itself."""
         ...
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from apportion.sched.framework.plugin import Plugin
 from apportion.sched.plugins.default_binder import DefaultBinder
+from apportion.sched.plugins.default_preemption import DefaultPreemption
 from apportion.sched.plugins.dynamic_resources import DynamicResources
 from apportion.sched.plugins.handle import Handle
 from apportion.sched.plugins.image_locality import ImageLocality
@@ -35,11 +36,10 @@ IN_TREE: Final[Mapping[str, tuple[Callable[[Handle], Plugin], int]]] = {
     "PodTopologySpread": (PodTopologySpread, 2),
     "InterPodAffinity": (InterPodAffinity, 2),
     "DynamicResources": (DynamicResources, 2),
+    "DefaultPreemption": (DefaultPreemption, 1),
     "NodeResourcesBalancedAllocation": (NodeResourcesBalancedAllocation, 1),
     "ImageLocality": (ImageLocality, 1),
     "DefaultBinder": (DefaultBinder, 1),
 }
 # plugins of the upstream default profile that this scheduler does not have; a configuration may disable them
-NOT_INCLUDED: Final = frozenset(
-    {"DefaultPreemption", "VolumeRestrictions", "NodeVolumeLimits", "VolumeZone", "NodeDeclaredFeatures"}
-)
+NOT_INCLUDED: Final = frozenset({"VolumeRestrictions", "NodeVolumeLimits", "VolumeZone", "NodeDeclaredFeatures"})

@@ -11,6 +11,7 @@ from msgspec import Raw
 from apportion.api.core import (
     Namespace,
     Node,
+    PodDisruptionBudget,
     ReplicaSet,
     ReplicationController,
     Service,
@@ -36,6 +37,7 @@ _OTHER: Final[dict[str, tuple[str, type[View]]]] = {
     "replicationcontrollers": ("ReplicationController", ReplicationController),
     "replicasets": ("ReplicaSet", ReplicaSet),
     "statefulsets": ("StatefulSet", StatefulSet),
+    "poddisruptionbudgets": ("PodDisruptionBudget", PodDisruptionBudget),
 }
 # what a pod refers to is watched before the pods are, so that a pod never waits for what is there already
 WATCHED: Final = (

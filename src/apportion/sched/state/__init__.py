@@ -33,6 +33,8 @@ from apportion.sched.state.terms import (
     get_terms,
 )
 
+from apportion.sched.state.trial import Trial
+
 __all__ = [
     "CPU",
     "EPHEMERAL_STORAGE",
@@ -65,6 +67,7 @@ __all__ = [
     "RunningTerm",
     "TaintSet",
     "TaintTest",
+    "Trial",
     "Usage",
     "consumer_of",
     "decode_node",

@@ -18,6 +18,7 @@ from apportion.sched.state.nodes import NodeTable
 from apportion.sched.state.pods import PodInfo, PodReader
 from apportion.sched.state.ports import PortTable, host_ports
 from apportion.sched.state.terms import RunningTerms
+from apportion.sched.state.trial import Trial
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 
@@ -116,6 +117,10 @@ class ClusterState:
     def pods_on(self, row: int) -> Mapping[str, PodInfo]:
         """Return the pods on a row, by uid."""
         return self._on_row.get(row, {})
+
+    def trial(self) -> Trial:
+        """Return a context in which pods can be taken off and put on rows; all is undone at its end."""
+        return Trial(self._count)
 
     def _place(self, pod: PodInfo, row: int) -> None:
         pod.row = row
