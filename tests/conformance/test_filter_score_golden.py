@@ -69,15 +69,15 @@ def test_warm_caches_give_the_same_totals(group: str) -> None:
         pods = [o for o in record["objects"] if o["kind"] == "Pod"]
         world.put([o for o in record["objects"] if o["kind"] != "Pod"])
         scheduler = world.scheduler
-        planner = scheduler.planners["default-scheduler"]
+        search = scheduler.search
         pending = [world.read_pod(tree) for tree in record["pending"]]
         for tree in pods:
             for pod in pending:
-                scheduler.choose(pod, planner.plan(pod))
+                search.choose(pod, search.plan(pod))
             world.put([tree])
         for pod, expect in zip(pending, record["expect"], strict=True):
-            plan = planner.plan(pod)
-            scheduler.choose(pod, plan)
+            plan = search.plan(pod)
+            search.choose(pod, plan)
             ranking = plan.ranking
             assert ranking is not None
             hits += ranking.hits

@@ -180,7 +180,12 @@ def test_explain_judges_each_pod_alone_and_binds_nothing() -> None:
         "code": "UnschedulableAndUnresolvable",
         "reasons": ["Insufficient cpu"],
     }
-    assert all(p["preemption"] is None for p in found.values())
+    assert found["default/a"]["preemption"] is None
+    assert found["default/c"]["preemption"] == {
+        "nominated": None,
+        "victims": [],
+        "message": "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.",
+    }
     table = run("explain", "-f", "-", "--pod", "default/c", stdin=text)
     assert "default/c" in table.stdout and "default/a" not in table.stdout
     missing = run("explain", "-f", "-", "--pod", "default/z", stdin=text)

@@ -1,7 +1,7 @@
 """Explains a node's answer by counting devices per request and by leaving out constraints one at a time."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -28,6 +28,7 @@ from apportion.api.selectors import tolerates
 _MISSING_KEY: Final = re.compile(r"no such key: ([A-Za-z_][A-Za-z0-9_]*)")
 # A trial only has to tell "possible" from "not found"; an explanation must not take seconds.
 _TRIAL_STEPS_MAX: Final = 10_000
+_PLENTY: Final = 1 << 80
 
 
 class Explainer:
@@ -72,14 +73,26 @@ class Explainer:
             fits_alone=fits_alone,
             requests=tuple(self._explain_request(a, inputs) for a in own),
             unmet_constraints=() if fits_alone else tuple(self._find_unmet(plan, inputs, claim)),
+            exhausted=() if fits_alone else tuple(self._find_exhausted(spec)),
         )
 
-    def _can_allocate(self, spec: ResourceClaimSpec) -> bool:
-        """Try the claim on its own."""
+    def _find_exhausted(self, spec: ResourceClaimSpec) -> Iterator[str]:
+        """Yield what the claim would need more of: tried with plenty of each."""
+        if self._can_allocate(spec, _fill_counters):
+            yield "shared counters"
+        if self._can_allocate(spec, _free_shares):
+            yield "shared capacity"
+
+    def _can_allocate(
+        self, spec: ResourceClaimSpec, change: Callable[[PoolInput], PoolInput] | None = None
+    ) -> bool:
+        """Try the claim on its own, with the pools as they are or changed."""
         table = self._table
         plan = build_plan([spec], table.find_class, table.features, self._matchers)
         lineups = LineupIndex(plan, table.features)
         inputs = [lineups.get_input(v.state) for v in self._views]
+        if change is not None:
+            inputs = [change(pool) for pool in inputs]
         return Search(plan, inputs, table.features, _TRIAL_STEPS_MAX).run().picks is not None
 
     def _find_unmet(self, plan: Plan, inputs: Sequence[PoolInput], claim: int) -> Iterator[ConstraintExplanation]:
@@ -171,6 +184,14 @@ class Explainer:
             device=devices[0],
             device_count=len(devices),
         )
+
+
+def _fill_counters(pool: PoolInput) -> PoolInput:
+    return pool._replace(remaining_nano=(_PLENTY,) * len(pool.remaining_nano))
+
+
+def _free_shares(pool: PoolInput) -> PoolInput:
+    return pool._replace(shares=())
 
 
 def _find_failure(kind: Kind, alternative: Alternative) -> SelectorFailure | None:

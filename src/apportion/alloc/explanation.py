@@ -49,6 +49,7 @@ class ClaimExplanation:
     fits_alone: bool
     requests: tuple[RequestExplanation, ...]
     unmet_constraints: tuple[ConstraintExplanation, ...]
+    exhausted: tuple[str, ...] = ()  # "shared counters", "shared capacity": more of it would be enough
 
 
 @dataclass(frozen=True, slots=True)

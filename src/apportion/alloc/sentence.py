@@ -44,11 +44,16 @@ def _list_claim_facts(claims: Sequence[ClaimExplanation]) -> Iterator[str]:
             yield describe_constraint(claim.unmet_constraints[0])
         yield from map(describe_request, short)
         if not short:
-            names = ", ".join(r.request for r in claim.requests)
-            yield (
-                f"request {names}: enough devices match and are free, but not all at once; "
-                "constraints, shared counters or remaining capacity are in the way"
-            )
+            yield _describe_conflict(claim)
+
+
+def _describe_conflict(claim: ClaimExplanation) -> str:
+    """Each request finds enough devices, yet they cannot all be had."""
+    names = ", ".join(r.request for r in claim.requests)
+    cause = f"; {' and '.join(claim.exhausted)} cannot supply them" if claim.exhausted else ""
+    if len(claim.requests) > 1:
+        return f"requests {names}: enough devices match and are free for each, but not for all together{cause}"
+    return f"request {names}: {claim.requests[0].free} devices match and are free, but not together{cause}"
 
 
 def _is_short(request: RequestExplanation) -> bool:

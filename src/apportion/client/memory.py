@@ -89,6 +89,8 @@ class MemoryTransport(Transport):
             return self._create(request)
         if request.verb == "patch":
             return self._patch(request)
+        if request.verb == "delete":
+            return self._delete(request)
         return Response(405, message=f"{request.verb} {request.resource} is not available in memory")
 
     def _create(self, request: Request) -> Response:
@@ -117,6 +119,19 @@ class MemoryTransport(Transport):
         _set_condition(pod, {"type": "PodScheduled", "status": "True"})
         self._store(key, pod, "MODIFIED")
         return Response(201)
+
+    def _delete(self, request: Request) -> Response:
+        key = (request.resource, request.namespace, request.name)
+        raw = self._objects.get(key)
+        if raw is None:
+            return _not_found(request)
+        tree = orjson.loads(raw)
+        uid = (orjson.loads(request.body) if request.body else {}).get("preconditions", {}).get("uid")
+        if uid and uid != tree["metadata"].get("uid"):
+            return Response(409, message=f"the UID in the precondition ({uid}) does not match the UID of the object")
+        raw = self._store(key, tree, "DELETED")
+        del self._objects[key]
+        return Response(200, raw)
 
     def _patch(self, request: Request) -> Response:
         key = (request.resource, request.namespace, request.name)

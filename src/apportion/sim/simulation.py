@@ -69,7 +69,10 @@ class Simulation:
         self.clock = VirtualClock()
         self.transport = MemoryTransport()
         state = ClusterState(Features.from_gates(gates.as_dict()))
-        self.scheduler: Scheduler = build_scheduler(config or SchedulerConfig(), state, gates, self.clock, rng)
+        # what runs keeps its node here, so nobody is evicted
+        self.scheduler: Scheduler = build_scheduler(
+            config or SchedulerConfig(), state, gates, self.clock, rng, preempts=False
+        )
         for resource, tree in objects:
             self.transport.put(resource, tree)
         while self.transport.deliver():

@@ -43,9 +43,10 @@ class _LoudSearch(Search):
 
     def _take(self, pick: Pick) -> bool:
         at = len(self.lines)
-        self._say(pick, "")
+        self._say(pick, "refused")
         taken = super()._take(pick)
-        self.lines[at] += "picked" if taken else "refused"
+        if taken:
+            self.lines[at] = self.lines[at].replace("refused", "picked")
         return taken
 
     def _give_back(self, pick: Pick) -> None:

@@ -100,8 +100,9 @@ class Bench:
         return node
 
     def message_of(self, name: str, namespace: str = "default") -> str:
-        """Return the message of the pod's PodScheduled condition."""
+        """Return the message of the pod's PodScheduled condition, without what preemption adds to it."""
         tree = self.transport.find("pods", namespace, name)
         assert tree is not None
         conditions = tree["status"].get("conditions", [])
-        return next((c.get("message", "") for c in conditions if c["type"] == "PodScheduled"), "")
+        message = next((c.get("message", "") for c in conditions if c["type"] == "PodScheduled"), "")
+        return str(message).split(" preemption:")[0]

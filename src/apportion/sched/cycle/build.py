@@ -29,12 +29,17 @@ _POINTS = {
 
 
 def build_scheduler(
-    config: SchedulerConfig, state: ClusterState, gates: FeatureGates, clock: Clock, rng: Rng
+    config: SchedulerConfig,
+    state: ClusterState,
+    gates: FeatureGates,
+    clock: Clock,
+    rng: Rng,
+    preempts: bool = True,
 ) -> Scheduler:
     """Return a scheduler for all profiles of ``config``. Raises ConfigError for a plugin or argument it cannot use."""
     profiles = {p.scheduler_name: _build(p, config, state, gates, rng) for p in config.profiles}
     queue = QueueConfig(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds)
-    return Scheduler(state, profiles, clock, rng.fork("tieBreak"), queue)
+    return Scheduler(state, profiles, clock, rng.fork("tieBreak"), queue, preempts)
 
 
 def _build(

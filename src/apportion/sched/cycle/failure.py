@@ -9,12 +9,15 @@ NOTE_MAX: Final = 1024
 UNSCHEDULABLE, SCHEDULER_ERROR = "Unschedulable", "SchedulerError"
 
 
-def failure_commands(pod: PodInfo, reason: str, message: str) -> list[Command]:
-    """Return the FailedScheduling event and the PodScheduled=False condition (handleSchedulingFailure)."""
+def failure_commands(pod: PodInfo, reason: str, message: str, nominated: str | None = None) -> list[Command]:
+    """Return the FailedScheduling event and the PodScheduled=False condition (handleSchedulingFailure).
+
+    ``nominated`` is the node to nominate, "" to clear a nomination, None to leave it.
+    """
     note = message if len(message) <= NOTE_MAX else message[: NOTE_MAX - 4] + " ..."
     return [
         EmitEvent(pod.namespace, pod.name, pod.uid, "Warning", "FailedScheduling", "Scheduling", note),
-        PatchPodCondition(pod.namespace, pod.name, pod.uid, pod.resource_version, reason, message),
+        PatchPodCondition(pod.namespace, pod.name, pod.uid, pod.resource_version, reason, message, nominated),
     ]
 
 

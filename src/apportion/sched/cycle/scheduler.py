@@ -9,25 +9,21 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Final
 
-import numpy as np
-
 from apportion.base import Clock, Rng
 from apportion.sched.cycle.failure import SCHEDULER_ERROR, UNSCHEDULABLE, failure_commands, scheduled_event
+from apportion.sched.cycle.preemption import clear_nominations, eviction_commands, lower_nominations
+from apportion.sched.cycle.search import NodeSearch
 from apportion.sched.framework import (
     BindPod,
     Code,
     Command,
     CommandGenerator,
-    Diagnosis,
-    NodeProbe,
+    DeletePod,
     Outcome,
     Plan,
-    Planner,
     PostFilterResult,
     Profile,
-    Ranking,
     Status,
-    diagnose,
     error,
 )
 from apportion.sched.queue import (
@@ -36,9 +32,9 @@ from apportion.sched.queue import (
     QueuedPod,
     SchedulingQueue,
 )
-from apportion.sched.state import ClusterState, Int64s, PodInfo
+from apportion.sched.state import ClusterState, PodInfo
 
-SAMPLE_MIN: Final = 100  # fewer nodes than this are never sampled
+NOT_FOUND: Final = 404
 _log = logging.getLogger(__name__)
 
 
@@ -80,22 +76,24 @@ class Scheduler:
         clock: Clock,
         rng: Rng,
         queue_config: QueueConfig | None = None,
+        preempts: bool = True,
     ) -> None:
+        """``preempts``: whether PostFilter is asked when a pod fits nowhere, and its answer carried out."""
         self.state = state
         self.profiles = profiles
         self.outbox: deque[tuple[int, Command]] = deque()
-        self.planners = {name: Planner(state, profile) for name, profile in profiles.items()}
         self.queue: SchedulingQueue[PodInfo] = SchedulingQueue(
             clock,
             {n: p.registrations for n, p in profiles.items()},
             self._gate,
             queue_config or QueueConfig(),
         )
+        self.search = NodeSearch(state, profiles, self.queue.nominator, rng)
         self.attempts = {"scheduled": 0, "unschedulable": 0, "error": 0}
-        self._rng = rng
+        self._preempts = preempts
+        self._evictions: dict[int, PodInfo] = {}  # by command number: for whom the victim has to go
         self._bindings: dict[int, Binding] = {}
         self._commands = 0
-        self._next_start = 0  # where the next sampled search begins
 
     def _gate(self, pod: PodInfo) -> tuple[str, tuple[str, ...]] | None:
         status = self.profiles[pod.scheduler_name].pre_enqueue(pod)
@@ -126,10 +124,10 @@ class Scheduler:
         return True
 
     def _cycle(self, entity: QueuedPod[PodInfo], pod: PodInfo) -> None:
-        plan = self.planners[pod.scheduler_name].plan(pod)
-        row = self.choose(pod, plan)
+        plan = self.search.plan(pod)
+        row = self.search.choose(pod, plan)
         if row is None:
-            self._reject(entity, pod, self.diagnose(plan))
+            self._reject(entity, pod, plan)
             return
         self.state.assume(pod, row)
         self.queue.nominator.delete(pod)
@@ -146,58 +144,6 @@ class Scheduler:
         self.queue.done(pod.uid)  # from here on a failure is an error and no event can be missed
         self._advance(binding, None)
 
-    def choose(self, pod: PodInfo, plan: Plan) -> int | None:
-        """Return the row with the highest total score, ties broken by chance; None when no node is feasible."""
-        ranking = plan.ranking
-        if plan.rejected is not None or ranking is None:
-            return None
-        ranking.refresh()
-        if pod.nominated_node_name:
-            row = self.state.nodes.row_of.get(pod.nominated_node_name)
-            if row is not None and ranking.ranked[row] >= 0:
-                return row
-        percentage = self.profiles[pod.scheduler_name].percentage_of_nodes_to_score
-        best = self._sample(ranking, percentage) if percentage else ranking.best()
-        if not len(best):
-            return None
-        return int(best[self._rng.below(len(best))]) if len(best) > 1 else int(best[0])
-
-    def _sample(self, ranking: Ranking, percentage: int) -> Int64s:
-        """Return the best rows of a sample: feasible rows from where the last search stopped, as many as asked for.
-
-        Behaviour: percentageOfNodesToScore, at least 100 nodes. Scores stay normalised over all feasible nodes.
-        """
-        nodes = self.state.nodes
-        wanted = max(nodes.count * percentage // 100, SAMPLE_MIN)
-        feasible = np.flatnonzero(ranking.ranked >= 0)
-        if nodes.count < SAMPLE_MIN or len(feasible) <= wanted:
-            return ranking.best()
-        start = int(np.searchsorted(feasible, self._next_start))
-        sample = np.concatenate((feasible[start:], feasible[:start]))[:wanted]
-        self._next_start = (int(sample[-1]) + 1) % nodes.rows
-        totals = ranking.ranked[sample]
-        return sample[totals == totals.max()]
-
-    def diagnose(self, plan: Plan) -> Diagnosis:
-        """Return why the plan leads to no node."""
-        if plan.rejected is not None:
-            others = frozenset(plan.other_rejections)
-            return Diagnosis(self.state.nodes.count, [], plan.rejected, others)
-        return diagnose(self.state.nodes, [c for _, _, c in plan.filters], plan.narrowed_by)
-
-    def post_filter(self, pod: PodInfo, plan: Plan, diagnosis: Diagnosis) -> PostFilterResult | None:
-        """Ask the PostFilter plugins, in order, what could be done for a pod that fits nowhere; changes nothing.
-
-        The first success ends it; otherwise the last answer counts. None when there is no such plugin, or no node.
-        """
-        result: PostFilterResult | None = None
-        probe = NodeProbe(diagnosis, tuple(c for _, _, c in plan.filters))
-        for plugin in self.profiles[pod.scheduler_name].post_filters if diagnosis.node_count else ():
-            result = plugin.post_filter(pod, probe)
-            if result.status.code is not Code.UNSCHEDULABLE:
-                break
-        return result
-
     def _reserve(self, binding: Binding) -> Status | None:
         for plugin in binding.profile.reserves:
             state = binding.plan.states.get(plugin.name)
@@ -213,8 +159,11 @@ class Scheduler:
     def resume(self, number: int, outcome: Outcome) -> None:
         """Hand over the outcome of a command. Must be called exactly once for each command of the outbox."""
         binding = self._bindings.pop(number, None)
+        preemptor = self._evictions.pop(number, None)
         if binding is not None:
             self._advance(binding, outcome)
+        elif preemptor is not None and not outcome.is_ok and outcome.code != NOT_FOUND:
+            self.queue.activate([preemptor])  # the victim stays: the pod must not wait for it in vain
         elif not outcome.is_ok:
             _log.warning("command %d failed: %s", number, outcome.message)
 
@@ -255,15 +204,41 @@ class Scheduler:
 
     # ---- failure ------------------------------------------------------------------------------------------
 
-    def _reject(self, entity: QueuedPod[PodInfo], pod: PodInfo, diagnosis: Diagnosis) -> None:
+    def _reject(self, entity: QueuedPod[PodInfo], pod: PodInfo, plan: Plan) -> None:
+        """Park a pod that fits nowhere, after asking whether room can be made for it."""
+        diagnosis = self.search.diagnose(pod, plan)
         rejected = diagnosis.pre_filter
         if rejected is not None and rejected.code is Code.ERROR:
             self._fail(entity, pod, rejected.message)
             return
+        result = self.search.post_filter(pod, plan, diagnosis) if self._preempts else None
+        message = diagnosis.message()
+        if result is not None:
+            message += f" preemption: {result.status.message}"
         self.attempts["unschedulable"] += 1
         self.queue.add_unschedulable(entity, diagnosis.unschedulable_plugins(), diagnosis.pending_plugins())
-        for command in failure_commands(pod, UNSCHEDULABLE, diagnosis.message()):
+        nominated = self._nominate(pod, result)
+        for command in failure_commands(pod, UNSCHEDULABLE, message, nominated):
             self._send(command)
+        if result is not None and nominated:
+            self._evict(pod, result, nominated)
+
+    def _nominate(self, pod: PodInfo, result: PostFilterResult | None) -> str | None:
+        """Follow PostFilter's nomination; returns what the API has to hear of it, None for nothing."""
+        if result is None or result.nominated_node_name is None:
+            return None
+        self.queue.nominator.add(pod, result.nominated_node_name)
+        changed = result.nominated_node_name != pod.nominated_node_name
+        return result.nominated_node_name if changed or result.victims else None
+
+    def _evict(self, pod: PodInfo, result: PostFilterResult, node_name: str) -> None:
+        nominator = self.queue.nominator
+        for command in clear_nominations(nominator, lower_nominations(nominator, pod, node_name)):
+            self._send(command)
+        for command in eviction_commands(pod, result.victims, node_name):
+            self._send(command)
+            if isinstance(command, DeletePod):
+                self._evictions[self._commands] = pod
 
     def _settle_failure(self, entity: QueuedPod[PodInfo], pod: PodInfo, status: Status) -> None:
         """Requeue after Reserve or the binding failed: by its plugin when rejected, by error backoff otherwise."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from apportion.sched.cycle import Scheduler
-from apportion.sched.framework import PRE_FILTER, Diagnosis, Plan, Status, diagnose
+from apportion.sched.framework import PRE_FILTER, Diagnosis, Plan, Status
 from apportion.sched.state import Bools, Int64s, PodInfo
 
 
@@ -81,7 +81,7 @@ def _node_json(found: Status | NodeScores) -> dict[str, Any]:
 def judge(scheduler: Scheduler, pod: PodInfo) -> Judgement:
     """Judge ``pod`` without changing anything. Cost: a full pass over all nodes for every plugin."""
     state = scheduler.state
-    plan = scheduler.planners[pod.scheduler_name].plan(pod)
+    plan = scheduler.search.plan(pod)
     judgement = Judgement(pod.key)
     if plan.node_names is not None:
         judgement.pre_filter_nodes = sorted(plan.node_names)
@@ -89,9 +89,9 @@ def judge(scheduler: Scheduler, pod: PodInfo) -> Judgement:
         judgement.pre_filter = plan.rejected
         ok: Bools = np.zeros(state.nodes.rows, np.bool_)
     else:
-        ok = _judge_nodes(scheduler, plan, judgement)
+        ok = _judge_nodes(scheduler, pod, plan, judgement)
     if not ok.any():
-        diagnosis = scheduler.diagnose(plan)
+        diagnosis = scheduler.search.diagnose(pod, plan)
         judgement.message = diagnosis.message()
         judgement.unschedulable_plugins = sorted(diagnosis.unschedulable_plugins())
         judgement.preemption = _preempt(scheduler, pod, plan, diagnosis)
@@ -99,16 +99,16 @@ def judge(scheduler: Scheduler, pod: PodInfo) -> Judgement:
 
 
 def _preempt(scheduler: Scheduler, pod: PodInfo, plan: Plan, diagnosis: Diagnosis) -> Preemption | None:
-    result = scheduler.post_filter(pod, plan, diagnosis)
+    result = scheduler.search.post_filter(pod, plan, diagnosis)
     if result is None:
         return None
     victims = sorted(v.key for v in result.victims)
     return Preemption(result.nominated_node_name or None, victims, f"preemption: {result.status.message}")
 
 
-def _judge_nodes(scheduler: Scheduler, plan: Plan, judgement: Judgement) -> Bools:
+def _judge_nodes(scheduler: Scheduler, pod: PodInfo, plan: Plan, judgement: Judgement) -> Bools:
     nodes = scheduler.state.nodes
-    diagnosis = diagnose(nodes, [c for _, _, c in plan.filters], plan.narrowed_by)
+    diagnosis = scheduler.search.diagnose(pod, plan)
     ok: Bools = nodes.valid.copy()
     for status, rows in diagnosis.groups:
         ok[rows] = False

@@ -89,6 +89,34 @@ class PatchPodCondition:
 
 
 @dataclass(frozen=True, slots=True)
+class MarkDisrupted:
+    """Set the DisruptionTarget condition of a pod that is about to be evicted."""
+
+    namespace: str
+    name: str
+    uid: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePod:
+    """Delete a pod to make room. The uid guards against a pod of the same name made since."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClearNomination:
+    """Take back the nominated node of a pod that has lost its place there."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
 class EmitEvent:
     """Record an API event about a pod."""
 
@@ -109,6 +137,9 @@ Command: TypeAlias = (
     | UnreserveClaim
     | DeallocateClaim
     | PatchPodCondition
+    | MarkDisrupted
+    | DeletePod
+    | ClearNomination
     | EmitEvent
 )
 

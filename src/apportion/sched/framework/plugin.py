@@ -4,7 +4,7 @@ Filter and Score plugins answer for all nodes at once, with columns (see ``colum
 no I/O: ``pre_bind`` is a generator that yields commands and is resumed with their outcomes.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -15,7 +15,7 @@ from apportion.sched.framework.commands import Command, Outcome
 from apportion.sched.framework.diagnosis import Diagnosis
 from apportion.sched.framework.status import Status
 from apportion.sched.queue import Registration
-from apportion.sched.state import PodInfo
+from apportion.sched.state import ClusterState, PodInfo
 
 CommandGenerator: TypeAlias = Generator[Command, Outcome, Status | None]
 
@@ -114,13 +114,29 @@ class PreBindPlugin(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NodeProbe:
-    """What PostFilter may ask about nodes: the diagnosis, and whether a node would do after a change in a trial."""
+    """Asks whether a node would do as things stand now, also inside a trial.
 
-    diagnosis: Diagnosis
+    ``nominated`` are, by row, the pods of equal or higher priority that are expected there: the pod must fit with
+    them and without them (RunFilterPluginsWithNominatedPods).
+    """
+
+    state: ClusterState
     columns: tuple[FilterColumn, ...]
+    nominated: Mapping[int, Sequence[PodInfo]]
 
     def find_rejection(self, row: int) -> Status | None:
-        """Return why the node in ``row`` is rejected as things stand now, None if it is not."""
+        """Return why the node in ``row`` is rejected, None if it is not."""
+        expected = self.nominated.get(row)
+        if expected:
+            with self.state.trial() as trial:
+                for pod in expected:
+                    trial.add(pod, row)
+                rejection = self._ask(row)
+            if rejection is not None:
+                return rejection
+        return self._ask(row)
+
+    def _ask(self, row: int) -> Status | None:
         for column in self.columns:
             column.refresh()
             if not column.ok[row]:
@@ -147,7 +163,7 @@ class PostFilterPlugin(Protocol):
 
     name: str
 
-    def post_filter(self, pod: PodInfo, probe: NodeProbe) -> PostFilterResult:
+    def post_filter(self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe) -> PostFilterResult:
         """Return what can be done for ``pod``; changes nothing by itself."""
         ...
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from apportion.base import ConfigError
+from apportion.sched.framework.diagnosis import Diagnosis
 from apportion.sched.framework.plugin import NodeProbe, PostFilterResult
 from apportion.sched.framework.status import Code, Status, unschedulable
 from apportion.sched.plugins.handle import Handle
@@ -26,14 +27,14 @@ class DefaultPreemption:
         self._percentage = _read(handle.args, "minCandidateNodesPercentage", 10, 100)
         self._absolute = _read(handle.args, "minCandidateNodesAbsolute", 100, None)
 
-    def post_filter(self, pod: PodInfo, probe: NodeProbe) -> PostFilterResult:
+    def post_filter(self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe) -> PostFilterResult:
         """Return the node to nominate and the victims on it, or why preemption does not help."""
         obstacle = self._find_obstacle(pod)
         if obstacle is not None:
             return PostFilterResult(unschedulable(self.name, obstacle))
-        candidates, failed = self._find_candidates(pod, probe)
+        candidates, failed = self._find_candidates(pod, diagnosis, probe)
         if not candidates:
-            return PostFilterResult(unschedulable(self.name, _describe(probe, failed)), nominated_node_name="")
+            return PostFilterResult(unschedulable(self.name, _describe(diagnosis, failed)), nominated_node_name="")
         chosen = choose_candidate(candidates)
         node = self._state.nodes.name(chosen.row)
         text = f"found a potential placement for pod on node {node}, preempting {len(chosen.victims)} victims"
@@ -45,15 +46,17 @@ class DefaultPreemption:
         if pod.spec.preemption_policy == "Never":
             return "not eligible due to preemptionPolicy=Never."
         row = self._state.nodes.row_of.get(pod.nominated_node_name)
-        if pod.nominated_node_name and row is not None:
+        if row is not None:
             leaving = (p for p in self._state.pods_on(row).values() if p.terminating and p.priority < pod.priority)
             if any(leaving):
                 return "not eligible due to a terminating pod on the nominated node."
         return None
 
-    def _find_candidates(self, pod: PodInfo, probe: NodeProbe) -> tuple[list[Candidate], dict[int, Status]]:
+    def _find_candidates(
+        self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe
+    ) -> tuple[list[Candidate], dict[int, Status]]:
         """Try nodes, from a random one on, until there are enough candidates."""
-        rows = self._rows_worth_trying(probe)
+        rows = self._rows_worth_trying(diagnosis)
         wanted = min(len(rows), max(len(rows) * self._percentage // 100, self._absolute))
         budgets = Budgets(self._state)
         candidates: list[Candidate] = []
@@ -70,23 +73,23 @@ class DefaultPreemption:
         return candidates, failed
 
     @staticmethod
-    def _rows_worth_trying(probe: NodeProbe) -> list[int]:
+    def _rows_worth_trying(diagnosis: Diagnosis) -> list[int]:
         """Return the rows that were rejected in a way that removing pods can undo."""
-        groups = [rows for status, rows in probe.diagnosis.groups if status.code is Code.UNSCHEDULABLE]
+        groups = [rows for status, rows in diagnosis.groups if status.code is Code.UNSCHEDULABLE]
         return sorted(np.concatenate(groups).tolist()) if groups else []
 
 
-def _describe(probe: NodeProbe, failed: dict[int, Status]) -> str:
+def _describe(diagnosis: Diagnosis, failed: dict[int, Status]) -> str:
     """Return the text for a search without result: what each node lacked even without its less important pods."""
     counts: dict[str, int] = {}
     for status in failed.values():
         for reason in status.reasons:
             counts[reason] = counts.get(reason, 0) + 1
-    hopeless = probe.diagnosis.node_count - len(failed)
+    hopeless = diagnosis.node_count - len(failed)
     if hopeless:
         counts[_NOT_HELPFUL] = hopeless
     listed = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
-    return f"0/{probe.diagnosis.node_count} nodes are available: {listed}."
+    return f"0/{diagnosis.node_count} nodes are available: {listed}."
 
 
 def _read(args: Mapping[str, object], name: str, default: int, most: int | None) -> int:

@@ -10,9 +10,12 @@ from apportion.sched.framework import (
     AddClaimFinalizer,
     AllocateClaim,
     BindPod,
+    ClearNomination,
     Command,
     DeallocateClaim,
+    DeletePod,
     EmitEvent,
+    MarkDisrupted,
     PatchPodCondition,
     ReserveClaim,
     UnreserveClaim,
@@ -90,6 +93,28 @@ def _patch_condition(c: PatchPodCondition, now: str) -> Request:
     return Request("patch", "pods", c.namespace, c.name, orjson.dumps(body), "status", STRATEGIC_MERGE_PATCH)
 
 
+def _mark_disrupted(c: MarkDisrupted, now: str) -> Request:
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": c.message,
+        "lastTransitionTime": now,
+    }
+    body = {"metadata": {"uid": c.uid}, "status": {"conditions": [condition]}}
+    return Request("patch", "pods", c.namespace, c.name, orjson.dumps(body), "status", STRATEGIC_MERGE_PATCH)
+
+
+def _delete_pod(c: DeletePod, now: str) -> Request:
+    body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": c.uid}}
+    return Request("delete", "pods", c.namespace, c.name, orjson.dumps(body))
+
+
+def _clear_nomination(c: ClearNomination, now: str) -> Request:
+    body = {"metadata": {"uid": c.uid}, "status": {"nominatedNodeName": None}}
+    return Request("patch", "pods", c.namespace, c.name, orjson.dumps(body), "status", STRATEGIC_MERGE_PATCH)
+
+
 def _emit(c: EmitEvent, now: str) -> Request:
     body = {
         "apiVersion": "events.k8s.io/v1",
@@ -114,6 +139,9 @@ _BUILDERS: Final[dict[type, Any]] = {
     UnreserveClaim: _unreserve,
     DeallocateClaim: _deallocate,
     PatchPodCondition: _patch_condition,
+    MarkDisrupted: _mark_disrupted,
+    DeletePod: _delete_pod,
+    ClearNomination: _clear_nomination,
     EmitEvent: _emit,
 }
 

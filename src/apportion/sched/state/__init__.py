@@ -32,7 +32,6 @@ from apportion.sched.state.terms import (
     RunningTerm,
     get_terms,
 )
-
 from apportion.sched.state.trial import Trial
 
 __all__ = [

@@ -12,7 +12,7 @@ class Trial:
     """Takes pods off their rows, or puts pods on rows, until the ``with`` block ends.
 
     Only the columns change: who is on which node, as ``pods_on`` tells it, stays. Values return, and the change log
-    has grown, so columns that were read meanwhile are brought up to date again. Trials do not nest.
+    has grown, so columns that were read meanwhile are brought up to date again. A trial inside another must end first.
     """
 
     def __init__(self, count: CountFn) -> None:

@@ -42,7 +42,7 @@ def test_mistakes_are_named_with_file_and_field(tree: dict[str, Any], text: str)
     ("more", "text"),
     [
         ({"plugins": {"score": {"enabled": [{"name": "Nope"}]}}}, "there is no plugin 'Nope'"),
-        ({"plugins": {"filter": {"enabled": [{"name": "DefaultPreemption"}]}}}, "is not available"),
+        ({"plugins": {"filter": {"enabled": [{"name": "NodeDeclaredFeatures"}]}}}, "is not available"),
         (
             {"pluginConfig": [{"name": "NodeAffinity", "args": {"addedAffinity": {}}}]},
             "pluginConfig[0].args.addedAffinity",

@@ -14,7 +14,7 @@ def test_every_row_is_in_exactly_one_group() -> None:
         node_tree("full", pods="0"),
     )
     pod = bench.state.reader.read_tree(pod_tree("p", cpu="2"))
-    plan = bench.scheduler.planners["default-scheduler"].plan(pod)
+    plan = bench.scheduler.search.plan(pod)
     found = diagnose(bench.state.nodes, [c for _, _, c in plan.filters])
     rows = np.concatenate([rows for _, rows in found.groups])
     assert sorted(rows.tolist()) == [0, 1, 2, 3]

@@ -34,7 +34,9 @@ class Rig:
     def __init__(self, *registrations: Registration, config: QueueConfig | None = None) -> None:
         self.clock = VirtualClock(START_S)
         self.gates: dict[str, str] = {}
-        self.queue: SchedulingQueue[Pod] = SchedulingQueue(self.clock, {PROFILE: registrations}, self.gate, config)
+        self.queue: SchedulingQueue[Pod] = SchedulingQueue(
+            self.clock, {PROFILE: registrations}, self.gate, config or QueueConfig()
+        )
 
     def gate(self, pod: Pod) -> tuple[str, tuple[str, ...]] | None:
         plugin = self.gates.get(pod.name)

@@ -1,0 +1,140 @@
+"""Finding a node for one pod: rank, choose, or say why there is none and what preemption could do."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from apportion.base import Rng
+from apportion.sched.cycle.preemption import nominated_rows
+from apportion.sched.framework import (
+    Code,
+    Diagnosis,
+    NodeProbe,
+    Plan,
+    Planner,
+    PostFilterResult,
+    Profile,
+    Ranking,
+    Status,
+    diagnose,
+)
+from apportion.sched.queue import Nominator
+from apportion.sched.state import ClusterState, Int64s, PodInfo
+
+SAMPLE_MIN: Final = 100  # fewer nodes than this are never sampled
+
+
+class NodeSearch:
+    """Reads the state and decides; assumes nothing."""
+
+    def __init__(
+        self, state: ClusterState, profiles: Mapping[str, Profile], nominator: Nominator[PodInfo], rng: Rng
+    ) -> None:
+        self._state = state
+        self._profiles = profiles
+        self._nominator = nominator
+        self._rng = rng
+        self._planners = {name: Planner(state, profile) for name, profile in profiles.items()}
+        self._next_start = 0  # where the next sampled search begins
+
+    def plan(self, pod: PodInfo) -> Plan:
+        """Return how to judge ``pod``."""
+        return self._planners[pod.scheduler_name].plan(pod)
+
+    # ---- choosing -----------------------------------------------------------------------------------------
+
+    def choose(self, pod: PodInfo, plan: Plan) -> int | None:
+        """Return the row with the highest total score, ties broken by chance; None when no node is feasible.
+
+        The pod's nominated node is taken if it is feasible. Rows where other pods are expected are judged twice.
+        """
+        ranking = plan.ranking
+        if plan.rejected is not None or ranking is None:
+            return None
+        ranking.refresh()
+        ranked = ranking.ranked
+        contested = self.find_contested(pod, plan)
+        if contested:
+            ranked = ranked.copy()
+            ranked[list(contested)] = -1
+        nominated = self._nominator.find_node(pod.uid) or pod.nominated_node_name
+        if nominated:
+            row = self._state.nodes.row_of.get(nominated)
+            if row is not None and ranked[row] >= 0:
+                return row
+        best = self._find_best(pod, ranking, ranked)
+        if not len(best):
+            return None
+        return int(best[self._rng.below(len(best))]) if len(best) > 1 else int(best[0])
+
+    def _find_best(self, pod: PodInfo, ranking: Ranking, ranked: Int64s) -> Int64s:
+        percentage = self._profiles[pod.scheduler_name].percentage_of_nodes_to_score
+        if percentage:
+            return self._sample(ranked, percentage)
+        return ranking.best() if ranked is ranking.ranked else _highest(ranked, np.flatnonzero(ranked >= 0))
+
+    def _sample(self, ranked: Int64s, percentage: int) -> Int64s:
+        """Return the best rows of a sample: feasible rows from where the last search stopped, as many as asked for.
+
+        Behaviour: percentageOfNodesToScore, at least 100 nodes. Scores stay normalised over all feasible nodes.
+        """
+        nodes = self._state.nodes
+        wanted = max(nodes.count * percentage // 100, SAMPLE_MIN)
+        feasible = np.flatnonzero(ranked >= 0)
+        if nodes.count < SAMPLE_MIN or len(feasible) <= wanted:
+            return _highest(ranked, feasible)
+        start = int(np.searchsorted(feasible, self._next_start))
+        sample = np.concatenate((feasible[start:], feasible[:start]))[:wanted]
+        self._next_start = (int(sample[-1]) + 1) % nodes.rows
+        return _highest(ranked, sample)
+
+    def find_contested(self, pod: PodInfo, plan: Plan) -> dict[int, Status]:
+        """Return the rows that would do but for pods of equal or higher priority that are expected there, and why."""
+        if not self._nominator.node_names() or plan.rejected is not None:
+            return {}
+        probe = self._probe(pod, plan)
+        contested: dict[int, Status] = {}
+        for row in probe.nominated:
+            rejection = probe.find_rejection(row)
+            if rejection is not None and all(c.ok[row] for c in probe.columns):
+                contested[row] = rejection
+        return contested
+
+    def _probe(self, pod: PodInfo, plan: Plan) -> NodeProbe:
+        columns = tuple(c for _, _, c in plan.filters)
+        return NodeProbe(self._state, columns, nominated_rows(self._state, self._nominator, pod))
+
+    # ---- no node ------------------------------------------------------------------------------------------
+
+    def diagnose(self, pod: PodInfo, plan: Plan) -> Diagnosis:
+        """Return why the plan leads to no node."""
+        if plan.rejected is not None:
+            others = frozenset(plan.other_rejections)
+            return Diagnosis(self._state.nodes.count, [], plan.rejected, others)
+        found = diagnose(self._state.nodes, [c for _, _, c in plan.filters], plan.narrowed_by)
+        for row, status in self.find_contested(pod, plan).items():
+            found.groups.append((status, np.array([row], np.int64)))
+        return found
+
+    def post_filter(self, pod: PodInfo, plan: Plan, diagnosis: Diagnosis) -> PostFilterResult | None:
+        """Ask the PostFilter plugins, in order, what could be done for a pod that fits nowhere; changes nothing.
+
+        The first success ends it; otherwise the last answer counts. None when there is no such plugin, or no node.
+        """
+        result: PostFilterResult | None = None
+        probe = self._probe(pod, plan)
+        for plugin in self._profiles[pod.scheduler_name].post_filters if diagnosis.node_count else ():
+            result = plugin.post_filter(pod, diagnosis, probe)
+            if result.status.code is not Code.UNSCHEDULABLE:
+                break
+        return result
+
+
+def _highest(ranked: Int64s, rows: Int64s) -> Int64s:
+    """Return those of ``rows`` that share the highest total."""
+    if not len(rows):
+        return rows
+    totals = ranked[rows]
+    best: Int64s = rows[totals == totals.max()]
+    return best
