@@ -83,9 +83,7 @@ class Explainer:
         if self._can_allocate(spec, _free_shares):
             yield "shared capacity"
 
-    def _can_allocate(
-        self, spec: ResourceClaimSpec, change: Callable[[PoolInput], PoolInput] | None = None
-    ) -> bool:
+    def _can_allocate(self, spec: ResourceClaimSpec, change: Callable[[PoolInput], PoolInput] | None = None) -> bool:
         """Try the claim on its own, with the pools as they are or changed."""
         table = self._table
         plan = build_plan([spec], table.find_class, table.features, self._matchers)

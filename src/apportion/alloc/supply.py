@@ -1,6 +1,9 @@
 """Counting before searching: are there enough devices for all requests together?"""
 
 from collections.abc import Sequence
+from typing import Final
+
+GROUPS_MAX: Final = 256  # also bounds the depth of the recursion below
 
 
 def has_enough(demands: Sequence[int], masks: Sequence[int]) -> bool:
@@ -10,6 +13,8 @@ def has_enough(demands: Sequence[int], masks: Sequence[int]) -> bool:
     match (bipartite flow); cost grows with requests x distinct device groups, not with devices.
     """
     groups = _split_groups(masks)
+    if len(groups) > GROUPS_MAX:
+        return True  # too varied to count; the search will tell
     given = [[0] * len(demands) for _ in groups]  # [group][request]
     left = [mask.bit_count() for mask, _ in groups]
     return all(

@@ -98,10 +98,9 @@ class RevisionedState:
         if deletes and entry is None:
             raise RevisionConflictError(key, self.revision, MUST_NOT_EXIST)
         revision = self.revision + 1
+        change_type = ChangeType.ADDED if entry is None else ChangeType.MODIFIED
         if deletes:
             change_type = ChangeType.DELETED
-        else:
-            change_type = ChangeType.ADDED if entry is None else ChangeType.MODIFIED
         return Change(revision, change_type, key, encode(revision), None if entry is None else entry.value)
 
     def apply(self, change: Change) -> Entry:

@@ -4,11 +4,12 @@ import gzip
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from apportion.alloc import Allocator, Answer, ClaimInput, DeviceTable, Explanation, Features
+from apportion.api.decode import decode_as
 from apportion.api.resource import (
     AllocationResult,
     DeviceClass,
@@ -16,8 +17,10 @@ from apportion.api.resource import (
     ResourceClaim,
     ResourceSlice,
 )
+from apportion.api.view import View
 
 Tree = dict[str, Any]
+V = TypeVar("V", bound=View)
 DRIVER = "d.example.com"
 GOLDEN = Path(__file__).parents[2] / "golden"
 RECORDED_FEATURES = {
@@ -123,6 +126,10 @@ def _constraint(kind: str, given: Any) -> Tree:
     return {kind: name if "/" in name else f"{DRIVER}/{name}", "requests": requests}
 
 
+def read(tree: Tree, view: type[V]) -> V:
+    return decode_as(view, json.dumps(tree).encode())
+
+
 class World:
     """A table with an allocator in front; claims are trees."""
 
@@ -132,25 +139,25 @@ class World:
         self._spec_ids: dict[bytes, int] = {}
         self._shares = 0
         for tree in (class_tree("any"), *classes):
-            self.table.apply_class(msgspec.convert(tree, DeviceClass))
+            self.table.apply_class(read(tree, DeviceClass))
         self.publish(*slices)
         self.table.set_node("n1", {"kubernetes.io/hostname": "n1"})
 
     def publish(self, *slices: Tree) -> None:
         for tree in slices:
-            self.table.apply_slice(msgspec.convert(tree, ResourceSlice))
+            self.table.apply_slice(read(tree, ResourceSlice))
 
     def taint(self, name: str, selector: Tree | None, effect: str = "NoSchedule") -> None:
         spec: Tree = {"taint": {"key": name, "effect": effect}}
         if selector is not None:
             spec["deviceSelector"] = selector
-        self.table.apply_taint_rule(msgspec.convert({"metadata": {"name": name}, "spec": spec}, DeviceTaintRule))
+        self.table.apply_taint_rule(read({"metadata": {"name": name}, "spec": spec}, DeviceTaintRule))
 
     def prepare(self, *claims: Tree) -> Any:
         return self.allocator.prepare([self._read(c) for c in claims])
 
     def _read(self, tree: Tree) -> ClaimInput:
-        view = msgspec.convert(tree, ResourceClaim)
+        view = read(tree, ResourceClaim)
         spec_id = self._spec_ids.setdefault(msgspec.json.encode(view.spec), len(self._spec_ids))
         meta = view.metadata
         return ClaimInput(meta.uid, meta.namespace, meta.name, view.spec, spec_id)
@@ -184,7 +191,7 @@ class World:
     def hold(self, holder: str, *devices: str, pool: str = "n1", driver: str = DRIVER, **more: Any) -> None:
         """Note devices as taken by a claim from elsewhere."""
         results = [{"request": "r", "driver": driver, "pool": pool, "device": d, **more} for d in devices]
-        self.table.take(holder, msgspec.convert({"devices": {"results": results}}, AllocationResult))
+        self.table.take(holder, read({"devices": {"results": results}}, AllocationResult))
 
 
 # ---- recorded problems ------------------------------------------------------------------------------------
@@ -204,7 +211,7 @@ def load_recorded(record: Tree) -> World:
     node = record["node"]["metadata"]
     world.table.set_node(node["name"], node.get("labels", {}))
     for tree in record["allocated"]:
-        claim = msgspec.convert(tree, ResourceClaim)
+        claim = read(tree, ResourceClaim)
         assert claim.status.allocation is not None
         world.table.take(claim.metadata.uid, claim.status.allocation)
     return world

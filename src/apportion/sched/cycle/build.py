@@ -15,6 +15,7 @@ _ARGS = {
     "NodeResourcesBalancedAllocation": {"resources"},
     "InterPodAffinity": {"hardPodAffinityWeight", "ignorePreferredTermsOfExistingPods"},
     "PodTopologySpread": {"defaultConstraints", "defaultingType"},
+    # both are accepted and have no effect: all nodes are looked at
     "DefaultPreemption": {"minCandidateNodesPercentage", "minCandidateNodesAbsolute"},
 }
 # our points, and the configuration's points that switch them

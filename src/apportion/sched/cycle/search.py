@@ -16,7 +16,6 @@ from apportion.sched.framework import (
     PostFilterResult,
     Profile,
     Ranking,
-    Status,
     diagnose,
 )
 from apportion.sched.queue import Nominator
@@ -54,10 +53,10 @@ class NodeSearch:
             return None
         ranking.refresh()
         ranked = ranking.ranked
-        contested = self.find_contested(pod, plan)
+        contested = self._contested_rows(pod, plan)
         if contested:
             ranked = ranked.copy()
-            ranked[list(contested)] = -1
+            ranked[contested] = -1
         nominated = self._nominator.find_node(pod.uid) or pod.nominated_node_name
         if nominated:
             row = self._state.nodes.row_of.get(nominated)
@@ -89,17 +88,14 @@ class NodeSearch:
         self._next_start = (int(sample[-1]) + 1) % nodes.rows
         return _highest(ranked, sample)
 
-    def find_contested(self, pod: PodInfo, plan: Plan) -> dict[int, Status]:
-        """Return the rows that would do but for pods of equal or higher priority that are expected there, and why."""
-        if not self._nominator.node_names() or plan.rejected is not None:
-            return {}
+    def _contested_rows(self, pod: PodInfo, plan: Plan) -> list[int]:
+        """Return the rows that would do but for pods of equal or higher priority that are expected there."""
+        if not self._nominator.node_names():
+            return []
+        ranked = plan.ranking.ranked if plan.ranking is not None else ()
         probe = self._probe(pod, plan)
-        contested: dict[int, Status] = {}
-        for row in probe.nominated:
-            rejection = probe.find_rejection(row)
-            if rejection is not None and all(c.ok[row] for c in probe.columns):
-                contested[row] = rejection
-        return contested
+        expected = [row for row in probe.nominated if row < len(ranked) and ranked[row] >= 0]
+        return [row for row in expected if not probe.fits(row)]
 
     def _probe(self, pod: PodInfo, plan: Plan) -> NodeProbe:
         columns = tuple(c for _, _, c in plan.filters)
@@ -113,8 +109,11 @@ class NodeSearch:
             others = frozenset(plan.other_rejections)
             return Diagnosis(self._state.nodes.count, [], plan.rejected, others)
         found = diagnose(self._state.nodes, [c for _, _, c in plan.filters], plan.narrowed_by)
-        for row, status in self.find_contested(pod, plan).items():
-            found.groups.append((status, np.array([row], np.int64)))
+        probe = self._probe(pod, plan)
+        for row in self._contested_rows(pod, plan):
+            rejection = probe.find_rejection(row)
+            if rejection is not None:
+                found.groups.append((rejection, np.array([row], np.int64)))
         return found
 
     def post_filter(self, pod: PodInfo, plan: Plan, diagnosis: Diagnosis) -> PostFilterResult | None:

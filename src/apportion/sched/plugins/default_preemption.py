@@ -1,17 +1,19 @@
 """DefaultPreemption: makes room for a pod by evicting pods of lower priority from one node."""
 
-from collections.abc import Mapping
+from collections import Counter
 
 import numpy as np
 
-from apportion.base import ConfigError
+from apportion.sched.framework.columns import FilterColumn
 from apportion.sched.framework.diagnosis import Diagnosis
 from apportion.sched.framework.plugin import NodeProbe, PostFilterResult
 from apportion.sched.framework.status import Code, Status, unschedulable
 from apportion.sched.plugins.handle import Handle
-from apportion.sched.plugins.preemption_candidates import Budgets, Candidate, choose_candidate, select_victims
-from apportion.sched.state import PodInfo
+from apportion.sched.plugins.preemption_candidates import Budgets
+from apportion.sched.plugins.preemption_table import CandidateTable, sorted_rows
+from apportion.sched.state import Int64s, PodInfo
 
+_TABLES_MAX = 64
 _NAME = "DefaultPreemption"
 _NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
@@ -23,19 +25,27 @@ class DefaultPreemption:
 
     def __init__(self, handle: Handle) -> None:
         self._state = handle.state
-        self._rng = handle.rng
-        self._percentage = _read(handle.args, "minCandidateNodesPercentage", 10, 100)
-        self._absolute = _read(handle.args, "minCandidateNodesAbsolute", 100, None)
+        self._tables: dict[tuple[object, ...], tuple[tuple[FilterColumn, ...], CandidateTable]] = {}
 
     def post_filter(self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe) -> PostFilterResult:
-        """Return the node to nominate and the victims on it, or why preemption does not help."""
+        """Return the node to nominate and the victims on it, or why preemption does not help.
+
+        All nodes are looked at, once for pods of one sort; after that only nodes whose pods changed.
+        """
         obstacle = self._find_obstacle(pod)
         if obstacle is not None:
             return PostFilterResult(unschedulable(self.name, obstacle))
-        candidates, failed = self._find_candidates(pod, diagnosis, probe)
-        if not candidates:
-            return PostFilterResult(unschedulable(self.name, _describe(diagnosis, failed)), nominated_node_name="")
-        chosen = choose_candidate(candidates)
+        rows = sorted_rows([r for status, r in diagnosis.groups if status.code is Code.UNSCHEDULABLE])
+        expected = np.isin(rows, np.fromiter(probe.nominated, np.int64, len(probe.nominated)))
+        table, contested = self._table(pod, probe), CandidateTable(self._state)
+        self._refresh(table, pod, rows[~expected], probe)
+        self._refresh(contested, pod, rows[expected], probe)
+        found = [c for c in (table.find_cheapest(rows[~expected]), contested.find_cheapest(rows[expected])) if c]
+        chosen = min(found, key=lambda c: c.cost, default=None)
+        if chosen is None:
+            counts = Counter(table.count_reasons(rows[~expected])) + Counter(contested.count_reasons(rows[expected]))
+            text = _describe(diagnosis, counts, len(rows))
+            return PostFilterResult(unschedulable(self.name, text), nominated_node_name="")
         node = self._state.nodes.name(chosen.row)
         text = f"found a potential placement for pod on node {node}, preempting {len(chosen.victims)} victims"
         victims = tuple(v for v in chosen.victims if not v.terminating)
@@ -52,49 +62,26 @@ class DefaultPreemption:
                 return "not eligible due to a terminating pod on the nominated node."
         return None
 
-    def _find_candidates(
-        self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe
-    ) -> tuple[list[Candidate], dict[int, Status]]:
-        """Try nodes, from a random one on, until there are enough candidates."""
-        rows = self._rows_worth_trying(diagnosis)
-        wanted = min(len(rows), max(len(rows) * self._percentage // 100, self._absolute))
-        budgets = Budgets(self._state)
-        candidates: list[Candidate] = []
-        failed: dict[int, Status] = {}
-        start = self._rng.below(len(rows)) if len(rows) > wanted else 0
-        for row in [*rows[start:], *rows[:start]]:
-            if len(candidates) >= wanted and any(not c.violations for c in candidates):
-                break
-            found = select_victims(self._state, pod, row, probe, budgets)
-            if isinstance(found, Candidate):
-                candidates.append(found)
-            else:
-                failed[row] = found
-        return candidates, failed
+    def _refresh(self, table: CandidateTable, pod: PodInfo, rows: Int64s, probe: NodeProbe) -> None:
+        version = self._state.versions.get("PodDisruptionBudget", 0)
+        table.refresh(pod, rows, probe, Budgets(self._state), version)
 
-    @staticmethod
-    def _rows_worth_trying(diagnosis: Diagnosis) -> list[int]:
-        """Return the rows that were rejected in a way that removing pods can undo."""
-        groups = [rows for status, rows in diagnosis.groups if status.code is Code.UNSCHEDULABLE]
-        return sorted(np.concatenate(groups).tolist()) if groups else []
+    def _table(self, pod: PodInfo, probe: NodeProbe) -> CandidateTable:
+        """Return what is known for pods with these columns; of nodes where other pods are expected it knows nothing."""
+        key = (tuple(id(c) for c in probe.columns), pod.priority)
+        known = self._tables.get(key)
+        if known is None:
+            if len(self._tables) >= _TABLES_MAX:
+                self._tables.clear()
+            # keeps the columns, so that their ids stay theirs
+            known = self._tables[key] = (probe.columns, CandidateTable(self._state))
+        return known[1]
 
 
-def _describe(diagnosis: Diagnosis, failed: dict[int, Status]) -> str:
+def _describe(diagnosis: Diagnosis, counts: Counter[str], tried: int) -> str:
     """Return the text for a search without result: what each node lacked even without its less important pods."""
-    counts: dict[str, int] = {}
-    for status in failed.values():
-        for reason in status.reasons:
-            counts[reason] = counts.get(reason, 0) + 1
-    hopeless = diagnosis.node_count - len(failed)
+    hopeless = diagnosis.node_count - tried
     if hopeless:
         counts[_NOT_HELPFUL] = hopeless
     listed = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     return f"0/{diagnosis.node_count} nodes are available: {listed}."
-
-
-def _read(args: Mapping[str, object], name: str, default: int, most: int | None) -> int:
-    value = args.get(name, default)
-    if not isinstance(value, int) or value < 0 or (most is not None and value > most):
-        limit = f"from 0 to {most}" if most is not None else "of at least 0"
-        raise ConfigError(f"DefaultPreemptionArgs.{name}: must be a whole number {limit}")
-    return value

@@ -148,11 +148,11 @@ class FitColumn:
 
 def _group(rows: Int64s, answers: Bools, names: list[str]) -> RowGroups:
     """Put rows with the same column of ``answers`` ([reason, row] bool, the last one: hopeless) together."""
-    patterns, group_of = np.unique(answers, axis=1, return_inverse=True)
+    codes: Int64s = (1 << np.arange(len(answers), dtype=np.int64)) @ answers.astype(np.int64)
     groups: RowGroups = []
-    for number in range(patterns.shape[1]):
-        pattern = patterns[:, number]
-        code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if pattern[-1] else Code.UNSCHEDULABLE
-        reasons = tuple(name for name, lacking in zip(names, pattern, strict=False) if lacking)
-        groups.append((Status(code, reasons, NodeResourcesFit.name), rows[group_of.ravel() == number]))
+    for code in sorted(set(codes.tolist())):
+        hopeless = code >> len(names) & 1
+        reasons = tuple(name for i, name in enumerate(names) if code >> i & 1)
+        kind = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE
+        groups.append((Status(kind, reasons, NodeResourcesFit.name), rows[codes == code]))
     return groups

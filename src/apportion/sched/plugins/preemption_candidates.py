@@ -1,7 +1,8 @@
-"""Which pods would have to leave a node, and which node costs least."""
+"""Which pods would have to leave a node."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from apportion.api.core import PodDisruptionBudget
 from apportion.api.selectors import compile_label_selector
@@ -11,8 +12,9 @@ from apportion.sched.framework.status import Status, unresolvable
 from apportion.sched.state import ClusterState, PodInfo, Trial
 
 _NAME = "DefaultPreemption"
-NO_VICTIMS = unresolvable(_NAME, "No preemption victims found for incoming pod")
+_NEVER = (1 << 63) - 1  # the start of a pod that has not started
 _PRIORITY_SHIFT = 1 << 31  # makes every priority count as positive, so that fewer victims are better
+NO_VICTIMS = unresolvable(_NAME, "No preemption victims found for incoming pod")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,28 @@ class Candidate:
     row: int
     victims: tuple[PodInfo, ...]
     violations: int  # of disruption budgets
+
+    @property
+    def cost(self) -> tuple[int, int, int, int, int]:
+        """What decides between nodes, less is better (pickOneNodeForPreemption).
+
+        Violated budgets, priority of the most important victim, sum of priorities, number of victims, and how early
+        the earliest of its most important victims started.
+        """
+        highest = self.victims[0].priority
+        total = sum(v.priority + _PRIORITY_SHIFT for v in self.victims)
+        started = min(_start(v) for v in self.victims if v.priority == highest)
+        return self.violations, highest, total, len(self.victims), -started
+
+
+def _start(pod: PodInfo) -> int:
+    """Return when a pod started, in microseconds since the epoch; the far future if it has not or nobody knows."""
+    if not pod.start_time:
+        return _NEVER
+    try:
+        return int(datetime.fromisoformat(pod.start_time).timestamp() * 1_000_000)
+    except ValueError:
+        return _NEVER
 
 
 def importance(pod: PodInfo) -> tuple[int, str, str]:
@@ -55,7 +79,7 @@ def select_victims(
 
 def _reprieve(trial: Trial, pod: PodInfo, row: int, probe: NodeProbe) -> bool:
     trial.add(pod, row)
-    if probe.find_rejection(row) is None:
+    if probe.fits(row):
         return True
     trial.remove(pod, row)
     return False
@@ -93,26 +117,3 @@ def _protects(budget: PodDisruptionBudget, pod: PodInfo) -> bool:
     if pod.name in budget.status.disrupted_pods:
         return False  # its disruption is counted already
     return compile_label_selector(selector).matches(pod.labels)
-
-
-def choose_candidate(candidates: Sequence[Candidate]) -> Candidate:
-    """Return the node that costs least (pickOneNodeForPreemption); the first one among equals.
-
-    Fewest violated budgets, lowest priority of the most important victim, smallest sum of priorities, fewest victims,
-    and the latest start of the earliest among its most important victims.
-    """
-    cheapest = min(_cost(c) for c in candidates)
-    equal = [c for c in candidates if _cost(c) == cheapest]
-    latest = max(_earliest_start(c) for c in equal)
-    return next(c for c in equal if _earliest_start(c) == latest)
-
-
-def _cost(candidate: Candidate) -> tuple[int, int, int, int]:
-    victims = candidate.victims
-    total = sum(v.priority + _PRIORITY_SHIFT for v in victims)
-    return candidate.violations, victims[0].priority, total, len(victims)
-
-
-def _earliest_start(candidate: Candidate) -> str:
-    highest = candidate.victims[0].priority
-    return min(v.start_time or "~" for v in candidate.victims if v.priority == highest)

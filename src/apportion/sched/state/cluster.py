@@ -42,6 +42,7 @@ class ClusterState:
         self.assumed: dict[str, PodInfo] = {}
         self._on_row: dict[int, dict[str, PodInfo]] = {}
         self._other_epoch = 0
+        self.versions: dict[str, int] = {}  # by kind: rises with every change of an object of that kind
 
     @property
     def plan_epoch(self) -> int:
@@ -180,6 +181,7 @@ class ClusterState:
             of_kind.pop(key, None)
         else:
             of_kind[key] = view
+        self.versions[kind] = self.versions.get(kind, 0) + 1
         self._other_epoch += 1
 
 

@@ -1,0 +1,154 @@
+"""The writing verbs on stored objects: the one place through which every change of an object goes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from apportion.api import CheckCEL, Tree
+from apportion.base import Clock, Rng
+from apportion.server import errors
+from apportion.server.admission import Admission
+from apportion.server.request import Target
+from apportion.server.resources import Resource
+from apportion.server.strategies import (
+    check_object,
+    check_update,
+    complete,
+    count_generation,
+    finish_create,
+    prepare_create,
+    prepare_status_update,
+    prepare_update,
+)
+from apportion.server.versions import encode
+from apportion.store import MUST_NOT_EXIST, Entry, Key, RevisionConflictError, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An object as it is stored, before or after a write."""
+
+    tree: Tree
+    raw: bytes
+
+
+def get_key(target: Target) -> Key:
+    return Key(target.resource.storage, target.namespace, target.name)
+
+
+class Objects:
+    """Creates, updates and removes objects in their stored version; raises ApiError, and then changed nothing."""
+
+    def __init__(self, store: Store, clock: Clock, rng: Rng, check_cel: CheckCEL | None) -> None:
+        self.store = store
+        self.clock = clock
+        self.admission = Admission(store, clock, rng)
+        self._check_cel = check_cel
+
+    def get_entry(self, target: Target) -> Entry:
+        """Return the stored entry; raises ApiError 404."""
+        entry = self.store.find(get_key(target))
+        if entry is None:
+            raise errors.not_found(target.resource.group, target.resource.plural, target.name)
+        return entry
+
+    def get(self, target: Target) -> Tree:
+        """Return the stored object, parsed; raises ApiError 404."""
+        tree: Tree = orjson.loads(self.get_entry(target).value)
+        return tree
+
+    # ---- create -------------------------------------------------------------------------------------------
+
+    def create(self, tree: Tree, resource: Resource, dry_run: bool) -> Stored:
+        """Store a new canonical object."""
+        kind = resource.kind
+        tree = complete(prepare_create(tree, resource), kind)
+        self._check(check_object(tree, kind, self._check_cel), resource, tree)
+        tree = finish_create(self.admission.admit_new(tree, resource), kind)
+        if dry_run:
+            self._refuse_existing(tree, resource)
+            return Stored(tree, encode(tree))
+        return self._put(tree, resource, MUST_NOT_EXIST)
+
+    def _refuse_existing(self, tree: Tree, resource: Resource) -> None:
+        metadata = tree["metadata"]
+        if self.store.find(Key(resource.storage, metadata.get("namespace", ""), metadata["name"])) is not None:
+            raise errors.already_exists(resource.group, resource.plural, metadata["name"])
+
+    # ---- update -------------------------------------------------------------------------------------------
+
+    def update(self, target: Target, new: Tree, old: Tree, dry_run: bool) -> Stored:
+        """Store a changed object; one that did not change keeps its version.
+
+        A resourceVersion in ``new`` must be the current one.
+        """
+        resource, kind = target.resource, target.resource.kind
+        version = new["metadata"].get("resourceVersion")
+        if version and version != old["metadata"]["resourceVersion"]:
+            raise errors.conflict(resource.group, resource.plural, target.name)
+        new = {**new, "metadata": {**new["metadata"], "uid": new["metadata"].get("uid") or old["metadata"]["uid"]}}
+        changed = check_update({**old, "metadata": new["metadata"]}, old, kind)
+        self._check(changed, resource, old)
+        if target.subresource == "status":
+            prepared = complete(prepare_status_update(new, old), kind)
+        else:
+            prepared = self.admission.admit_update(complete(prepare_update(new, old, resource), kind), kind)
+        found = check_object(prepared, kind, self._check_cel) + check_update(prepared, old, kind)
+        self._check(found, resource, prepared)
+        return self.replace(target, count_generation(prepared, old, kind), old, dry_run)
+
+    def replace(self, target: Target, new: Tree, old: Tree, dry_run: bool) -> Stored:
+        """Store a checked object in the place of ``old``, or remove it when nothing holds it back any more."""
+        if new == old:
+            return Stored(old, encode(old))
+        if dry_run:
+            return Stored(new, encode(new))
+        if is_released(new):
+            return self.remove(target, new)
+        return self._put(new, target.resource, int(old["metadata"]["resourceVersion"]))
+
+    def remove(self, target: Target, tree: Tree) -> Stored:
+        """Take an object out of the store; its last state carries the version of the deletion."""
+        removed = self.store.delete(get_key(target), _Versioned(tree), None)
+        self.admission.forget(target.resource.storage)
+        return Stored(orjson.loads(removed.value), removed.value)
+
+    def _put(self, tree: Tree, resource: Resource, expected: int) -> Stored:
+        metadata = tree["metadata"]
+        key = Key(resource.storage, metadata.get("namespace", ""), metadata["name"])
+        try:
+            entry = self.store.put(key, _Versioned(tree), expected)
+        except RevisionConflictError:
+            if expected == MUST_NOT_EXIST:
+                raise errors.already_exists(resource.group, resource.plural, metadata["name"]) from None
+            raise errors.conflict(resource.group, resource.plural, metadata["name"]) from None
+        self.admission.forget(resource.storage)
+        return Stored({**tree, "metadata": {**metadata, "resourceVersion": str(entry.revision)}}, entry.value)
+
+    def _check(self, found: list[Any], resource: Resource, tree: Tree) -> None:
+        if found:
+            name = tree["metadata"].get("name") or ""
+            raise errors.invalid(resource.group, resource.kind.name, name, found)
+
+
+def is_released(tree: Tree) -> bool:
+    """Return whether an object that is being deleted waits for nothing any more."""
+    metadata = tree["metadata"]
+    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
+        return False
+    if tree["kind"] == "Namespace":
+        return not (tree.get("spec") or {}).get("finalizers")
+    return metadata.get("deletionGracePeriodSeconds", 0) == 0
+
+
+class _Versioned:
+    """Encodes an object under the revision that it gets."""
+
+    __slots__ = ("_tree",)
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+
+    def __call__(self, revision: int) -> bytes:
+        return encode({**self._tree, "metadata": {**self._tree["metadata"], "resourceVersion": str(revision)}})

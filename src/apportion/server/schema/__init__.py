@@ -1,0 +1,9 @@
+"""What objects look like: the table of fields, and bringing an object into its canonical form.
+
+``table.json`` is written by ``scripts/generate_schema.py`` and names its source.
+"""
+
+from apportion.server.schema.canonical import DecodeError, canonicalize
+from apportion.server.schema.shapes import Shape, find_shape, get_document, list_versions
+
+__all__ = ["DecodeError", "Shape", "canonicalize", "find_shape", "get_document", "list_versions"]

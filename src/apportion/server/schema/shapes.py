@@ -1,0 +1,85 @@
+"""The table of fields, decoded once and linked type by type when one is first asked for."""
+
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+import orjson
+
+OBJECT: Final = "object"
+LIST: Final = "list"
+MAP: Final = "map"
+ANY: Final = "*"
+
+
+@dataclass(slots=True)
+class Shape:
+    """What may stand in one place. ``code`` is a letter of the table for scalars, else OBJECT, LIST, MAP or ANY.
+
+    ``merge_key`` belongs to lists: None when a strategic merge patch replaces the list, "" when it merges plain
+    items, else the field that identifies an item.
+    """
+
+    code: str
+    type_name: str = ""
+    fields: dict[str, "Shape"] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
+    item: "Shape | None" = None
+    merge_key: str | None = None
+
+
+_SCALARS: Final = {code: Shape(code) for code in "sinbqxt*"}
+
+
+@cache
+def _load() -> dict[str, Any]:
+    raw = resources.files(__package__).joinpath("table.json").read_bytes()
+    table: dict[str, Any] = orjson.loads(raw)
+    return table
+
+
+@cache
+def find_shape(api_version: str, kind: str) -> Shape | None:
+    """Return the shape of a kind in one version, or None when it is not in the table."""
+    name = _load()["kinds"].get(f"{api_version}/{kind}")
+    return None if name is None else _get_type(name)
+
+
+def list_versions(group: str, kind: str) -> list[str]:
+    """Return the versions of a kind that the table knows, in no particular order."""
+    kinds = _load()["kinds"]
+    if not group:
+        return ["v1"] if f"v1/{kind}" in kinds else []
+    parts = (k.split("/") for k in kinds)
+    return [p[1] for p in parts if len(p) == 3 and p[0] == group and p[2] == kind]
+
+
+def get_document(field_name: str) -> str:
+    """Return the text that Kubernetes documents a field with; raises KeyError when the table lacks it."""
+    text: str = _load()["docs"][field_name]
+    return text
+
+
+_TYPES: Final[dict[str, Shape]] = {}
+
+
+def _get_type(name: str) -> Shape:
+    known = _TYPES.get(name)
+    if known is not None:
+        return known
+    entry = _load()["types"][name]
+    if entry == ANY:
+        return _TYPES.setdefault(name, _SCALARS[ANY])
+    fields, required = entry
+    shape = _TYPES[name] = Shape(OBJECT, name, required=frozenset(required))  # before its fields: types recur
+    shape.fields.update({n: _link(f) for n, f in fields.items()})
+    return shape
+
+
+def _link(entry: Any) -> Shape:
+    if isinstance(entry, str):
+        return _get_type(entry[1:]) if entry[0] == "@" else _SCALARS[entry]
+    if entry[0] == "{":
+        return Shape(MAP, item=_link(entry[1]))
+    return Shape(LIST, item=_link(entry[1]), merge_key=entry[2])

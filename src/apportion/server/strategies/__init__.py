@@ -1,0 +1,24 @@
+"""What is special about each kind: defaults, checks, and what the server itself decides."""
+
+from apportion.server.strategies.defaults import complete
+from apportion.server.strategies.lifecycle import (
+    count_generation,
+    finish_create,
+    has_generation,
+    prepare_create,
+    prepare_status_update,
+    prepare_update,
+)
+from apportion.server.strategies.rules import check_object, check_update
+
+__all__ = [
+    "check_object",
+    "check_update",
+    "complete",
+    "count_generation",
+    "finish_create",
+    "has_generation",
+    "prepare_create",
+    "prepare_status_update",
+    "prepare_update",
+]

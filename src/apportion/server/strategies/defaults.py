@@ -1,0 +1,91 @@
+"""All that the API server fills in: the defaults of ``api``, and those that only other components read."""
+
+import base64
+from collections.abc import Callable
+from typing import Final
+
+from apportion.api import Kind, Tree, set_defaults
+from apportion.server.strategies.pod_defaults import complete_pod_spec
+from apportion.server.strategies.workload_defaults import WORKLOAD_DEFAULTS
+
+_NODE_INFO: Final = (
+    "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion",
+    "kubeProxyVersion", "operatingSystem", "architecture",
+)  # fmt: skip
+
+
+def complete(tree: Tree, kind: Kind) -> Tree:
+    """Return the object with all its defaults; leaves its argument alone, changes nothing the second time."""
+    setter = _SETTERS.get((kind.group, kind.name))
+    return set_defaults(tree if setter is None else setter(tree), kind)
+
+
+def _complete_pod(tree: Tree) -> Tree:
+    spec = tree.get("spec") or {}
+    return {**tree, "spec": complete_pod_spec({"enableServiceLinks": True, **spec})}
+
+
+def _complete_node(tree: Tree) -> Tree:
+    status = tree.get("status") or {}
+    info = {**dict.fromkeys(_NODE_INFO, ""), **(status.get("nodeInfo") or {})}
+    endpoints = {"kubeletEndpoint": {"Port": 0}}
+    return {
+        **tree,
+        "spec": {**(tree.get("spec") or {})},
+        "status": {"daemonEndpoints": endpoints, **status, "nodeInfo": info},
+    }
+
+
+def _complete_namespace(tree: Tree) -> Tree:
+    status = {"phase": "Active", **(tree.get("status") or {})}
+    return {**tree, "spec": {**(tree.get("spec") or {})}, "status": status}
+
+
+def _complete_service(tree: Tree) -> Tree:
+    spec = {
+        "type": "ClusterIP",
+        "sessionAffinity": "None",
+        "internalTrafficPolicy": "Cluster",
+        "ipFamilies": ["IPv4"],
+        "ipFamilyPolicy": "SingleStack",
+        **(tree.get("spec") or {}),
+    }
+    if isinstance(spec.get("ports"), list):
+        spec["ports"] = [{"protocol": "TCP", "targetPort": p.get("port"), **p} for p in spec["ports"]]
+    return {**tree, "spec": spec, "status": {"loadBalancer": {}, **(tree.get("status") or {})}}
+
+
+def _complete_secret(tree: Tree) -> Tree:
+    plain = tree.get("stringData") or {}
+    rest = {k: v for k, v in tree.items() if k != "stringData"}
+    if plain:
+        encoded = {k: base64.b64encode(v.encode()).decode() for k, v in plain.items()}
+        rest["data"] = {**(tree.get("data") or {}), **encoded}
+    return {"type": "Opaque", **rest}
+
+
+def _complete_volume_claim(tree: Tree) -> Tree:
+    status = {"phase": "Pending", **(tree.get("status") or {})}
+    return {**tree, "spec": {"volumeMode": "Filesystem", **(tree.get("spec") or {})}, "status": status}
+
+
+def _complete_volume(tree: Tree) -> Tree:
+    spec = {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem", **(tree.get("spec") or {})}
+    return {**tree, "spec": spec, "status": {"phase": "Pending", **(tree.get("status") or {})}}
+
+
+def _complete_event(tree: Tree) -> Tree:
+    return {"source": {}, **tree}
+
+
+_SETTERS: Final[dict[tuple[str, str], Callable[[Tree], Tree]]] = {
+    **WORKLOAD_DEFAULTS,
+    ("", "Pod"): _complete_pod,
+    ("", "Node"): _complete_node,
+    ("", "Namespace"): _complete_namespace,
+    ("", "Service"): _complete_service,
+    ("", "Secret"): _complete_secret,
+    ("", "PersistentVolumeClaim"): _complete_volume_claim,
+    ("", "PersistentVolume"): _complete_volume,
+    ("", "Event"): _complete_event,
+}
