@@ -5,7 +5,7 @@ import pytest
 from model.alloc.validity import Rules
 from unit.alloc.alloc_worlds import Tree, load_recorded, read_recorded, to_trees
 
-# The one deliberate difference (docs/deviations-alloc.md): an admin pick does not keep a device from a later
+# The one deliberate difference (docs/deviations.md): an admin pick does not keep a device from a later
 # claim of the same pod.
 FITS_HERE_ONLY = {"admin-open-037", "admin-open-038", "admin-open-064"}
 GROUPS = (

@@ -16,11 +16,13 @@ from apportion.sched.framework import (
     PostFilterResult,
     Profile,
     Ranking,
+    Status,
     diagnose,
 )
 from apportion.sched.queue import Nominator
 from apportion.sched.state import ClusterState, Int64s, PodInfo
 
+CONTESTED_MAX: Final = 65536
 SAMPLE_MIN: Final = 100  # fewer nodes than this are never sampled
 
 
@@ -35,6 +37,8 @@ class NodeSearch:
         self._nominator = nominator
         self._rng = rng
         self._planners = {name: Planner(state, profile) for name, profile in profiles.items()}
+        self._contested: dict[tuple[object, ...], Status | None] = {}
+        self._contested_for: tuple[object, ...] = ()
         self._next_start = 0  # where the next sampled search begins
 
     def plan(self, pod: PodInfo) -> Plan:
@@ -53,10 +57,10 @@ class NodeSearch:
             return None
         ranking.refresh()
         ranked = ranking.ranked
-        contested = self._contested_rows(pod, plan)
+        contested = self._find_contested(pod, plan)
         if contested:
             ranked = ranked.copy()
-            ranked[contested] = -1
+            ranked[list(contested)] = -1
         nominated = self._nominator.find_node(pod.uid) or pod.nominated_node_name
         if nominated:
             row = self._state.nodes.row_of.get(nominated)
@@ -88,14 +92,31 @@ class NodeSearch:
         self._next_start = (int(sample[-1]) + 1) % nodes.rows
         return _highest(ranked, sample)
 
-    def _contested_rows(self, pod: PodInfo, plan: Plan) -> list[int]:
-        """Return the rows that would do but for pods of equal or higher priority that are expected there."""
-        if not self._nominator.node_names():
-            return []
-        ranked = plan.ranking.ranked if plan.ranking is not None else ()
+    def _find_contested(self, pod: PodInfo, plan: Plan) -> dict[int, Status]:
+        """Return the rows that would do but for pods of equal or higher priority that are expected there, and why.
+
+        Answers are kept for pods with the same columns and priority until the row or who is expected there changes.
+        """
+        if not self._nominator.node_names() or plan.ranking is None:
+            return {}
+        ranked, versions = plan.ranking.ranked, self._state.nodes.version
         probe = self._probe(pod, plan)
-        expected = [row for row in probe.nominated if row < len(ranked) and ranked[row] >= 0]
-        return [row for row in expected if not probe.fits(row)]
+        expected = probe.expected_uids()
+        columns = (probe.columns, pod.priority)
+        if columns != self._contested_for or len(self._contested) > CONTESTED_MAX:
+            self._contested, self._contested_for = {}, columns
+        stamp = probe.sum_stamps()
+        found: dict[int, Status] = {}
+        for row, uids in expected.items():
+            if row >= len(ranked) or ranked[row] < 0:
+                continue
+            key = (row, int(versions[row]), uids, stamp)
+            if key not in self._contested:
+                self._contested[key] = probe.find_rejection(row)
+            status = self._contested[key]
+            if status is not None:
+                found[row] = status
+        return found
 
     def _probe(self, pod: PodInfo, plan: Plan) -> NodeProbe:
         columns = tuple(c for _, _, c in plan.filters)
@@ -109,11 +130,8 @@ class NodeSearch:
             others = frozenset(plan.other_rejections)
             return Diagnosis(self._state.nodes.count, [], plan.rejected, others)
         found = diagnose(self._state.nodes, [c for _, _, c in plan.filters], plan.narrowed_by)
-        probe = self._probe(pod, plan)
-        for row in self._contested_rows(pod, plan):
-            rejection = probe.find_rejection(row)
-            if rejection is not None:
-                found.groups.append((rejection, np.array([row], np.int64)))
+        for row, status in self._find_contested(pod, plan).items():
+            found.groups.append((status, np.array([row], np.int64)))
         return found
 
     def post_filter(self, pod: PodInfo, plan: Plan, diagnosis: Diagnosis) -> PostFilterResult | None:

@@ -124,6 +124,16 @@ class NodeProbe:
     columns: tuple[FilterColumn, ...]
     nominated: Mapping[int, Sequence[PodInfo]]
 
+    def expected_uids(self) -> dict[int, tuple[str, ...]]:
+        """Return by row the uids of the pods that are expected there."""
+        return {row: tuple(p.uid for p in pods) for row, pods in self.nominated.items()}
+
+    def sum_stamps(self) -> int:
+        """Bring the columns up to date and return a number that rises when rows beyond the changed ones changed."""
+        for column in self.columns:
+            column.refresh()
+        return sum(column.stamp for column in self.columns)
+
     def fits(self, row: int) -> bool:
         """Return whether the node in ``row`` would do; cheaper than asking for the reason."""
         expected = self.nominated.get(row)

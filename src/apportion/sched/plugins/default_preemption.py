@@ -1,9 +1,5 @@
 """DefaultPreemption: makes room for a pod by evicting pods of lower priority from one node."""
 
-from collections import Counter
-
-import numpy as np
-
 from apportion.sched.framework.columns import FilterColumn
 from apportion.sched.framework.diagnosis import Diagnosis
 from apportion.sched.framework.plugin import NodeProbe, PostFilterResult
@@ -11,7 +7,7 @@ from apportion.sched.framework.status import Code, Status, unschedulable
 from apportion.sched.plugins.handle import Handle
 from apportion.sched.plugins.preemption_candidates import Budgets
 from apportion.sched.plugins.preemption_table import CandidateTable, sorted_rows
-from apportion.sched.state import Int64s, PodInfo
+from apportion.sched.state import PodInfo
 
 _TABLES_MAX = 64
 _NAME = "DefaultPreemption"
@@ -36,15 +32,12 @@ class DefaultPreemption:
         if obstacle is not None:
             return PostFilterResult(unschedulable(self.name, obstacle))
         rows = sorted_rows([r for status, r in diagnosis.groups if status.code is Code.UNSCHEDULABLE])
-        expected = np.isin(rows, np.fromiter(probe.nominated, np.int64, len(probe.nominated)))
-        table, contested = self._table(pod, probe), CandidateTable(self._state)
-        self._refresh(table, pod, rows[~expected], probe)
-        self._refresh(contested, pod, rows[expected], probe)
-        found = [c for c in (table.find_cheapest(rows[~expected]), contested.find_cheapest(rows[expected])) if c]
-        chosen = min(found, key=lambda c: c.cost, default=None)
+        table = self._table(pod, probe)
+        version = self._state.versions.get("PodDisruptionBudget", 0)
+        table.refresh(pod, rows, probe, Budgets(self._state), version)
+        chosen = table.find_cheapest(rows)
         if chosen is None:
-            counts = Counter(table.count_reasons(rows[~expected])) + Counter(contested.count_reasons(rows[expected]))
-            text = _describe(diagnosis, counts, len(rows))
+            text = _describe(diagnosis, table.count_reasons(rows), len(rows))
             return PostFilterResult(unschedulable(self.name, text), nominated_node_name="")
         node = self._state.nodes.name(chosen.row)
         text = f"found a potential placement for pod on node {node}, preempting {len(chosen.victims)} victims"
@@ -62,12 +55,8 @@ class DefaultPreemption:
                 return "not eligible due to a terminating pod on the nominated node."
         return None
 
-    def _refresh(self, table: CandidateTable, pod: PodInfo, rows: Int64s, probe: NodeProbe) -> None:
-        version = self._state.versions.get("PodDisruptionBudget", 0)
-        table.refresh(pod, rows, probe, Budgets(self._state), version)
-
     def _table(self, pod: PodInfo, probe: NodeProbe) -> CandidateTable:
-        """Return what is known for pods with these columns; of nodes where other pods are expected it knows nothing."""
+        """Return what is known for pods with these columns and this priority."""
         key = (tuple(id(c) for c in probe.columns), pod.priority)
         known = self._tables.get(key)
         if known is None:
@@ -78,7 +67,7 @@ class DefaultPreemption:
         return known[1]
 
 
-def _describe(diagnosis: Diagnosis, counts: Counter[str], tried: int) -> str:
+def _describe(diagnosis: Diagnosis, counts: dict[str, int], tried: int) -> str:
     """Return the text for a search without result: what each node lacked even without its less important pods."""
     hopeless = diagnosis.node_count - tried
     if hopeless:

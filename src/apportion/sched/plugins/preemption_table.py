@@ -11,28 +11,28 @@ from apportion.sched.framework.status import Status
 from apportion.sched.plugins.preemption_candidates import Budgets, Candidate, select_victims
 from apportion.sched.state import Bools, ClusterState, Int64s, PodInfo
 
-_LOG_MAX: Final = 1 << 16  # trials leave many entries for few rows, so long stretches of the log are worth reading
-_UNKNOWN: Final = -2
+_UNKNOWN: Final = -1
 _FITS: Final = -1
 
 
 class CandidateTable:
     """For pods with equal columns and priority: per row the victims, or the status that speaks against the node.
 
-    Rows are worked out again only when their pods or node changed; everything is when a column says that more than
-    that changed (its ``stamp``), or when disruption budgets changed. ``costs`` is [5, row] int64:
-    see ``Candidate.cost``.
+    A row is worked out again when its node, its pods or the pods expected there changed; every row is when a column
+    says that more than that changed (its ``stamp``), or when disruption budgets did. ``costs`` is [5, row] int64: see
+    ``Candidate.cost``.
     """
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._statuses: list[Status] = []
-        self._cursor = -1
         self._stamp: tuple[int, int] = (-1, -1)
         self._resize(0)
 
     def _resize(self, rows: int) -> None:
-        self._status: npt.NDArray[np.int32] = np.full(rows, _UNKNOWN, np.int32)
+        self._status: npt.NDArray[np.int32] = np.zeros(rows, np.int32)
+        self._seen: Int64s = np.full(rows, _UNKNOWN, np.int64)  # the version of the row that was worked out
+        self._expected: dict[int, tuple[str, ...]] = {}
         self.costs: Int64s = np.zeros((5, rows), np.int64)
         self._victims: dict[int, Candidate] = {}
 
@@ -40,23 +40,19 @@ class CandidateTable:
 
     def refresh(self, pod: PodInfo, rows: Int64s, probe: NodeProbe, budgets: Budgets, budgets_version: int) -> None:
         """Work out those of ``rows`` that are not known or not current any more."""
-        nodes = self._state.nodes
-        stamp = (self._sum_stamps(probe), budgets_version)
-        changed = nodes.usage.since(self._cursor, _LOG_MAX) if stamp == self._stamp else None
-        if changed is None or len(self._status) != nodes.rows:
-            self._resize(nodes.rows)
-        else:
-            self._status[changed] = _UNKNOWN
-        for row in rows[self._status[rows] == _UNKNOWN].tolist():
+        versions = self._state.nodes.version
+        stamp = (probe.sum_stamps(), budgets_version)
+        if stamp != self._stamp or len(self._seen) != len(versions):
+            self._resize(len(versions))
+        expected = probe.expected_uids()
+        for row in self._expected.keys() | expected.keys():
+            if self._expected.get(row) != expected.get(row):
+                self._seen[row] = _UNKNOWN
+        self._expected = expected
+        for row in rows[self._seen[rows] != versions[rows]].tolist():
             self._store(row, select_victims(self._state, pod, row, probe, budgets))
-        self._stamp = (self._sum_stamps(probe), budgets_version)
-        self._cursor = nodes.usage.head  # the trials put everything back
-
-    @staticmethod
-    def _sum_stamps(probe: NodeProbe) -> int:
-        for column in probe.columns:
-            column.refresh()
-        return sum(column.stamp for column in probe.columns)
+            self._seen[row] = versions[row]
+        self._stamp = (probe.sum_stamps(), budgets_version)  # the trials put everything back
 
     def _store(self, row: int, found: Candidate | Status) -> None:
         if isinstance(found, Status):

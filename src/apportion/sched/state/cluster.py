@@ -130,6 +130,7 @@ class ClusterState:
         if on_row is None:
             on_row = self._on_row[row] = {}
         on_row[pod.uid] = pod
+        self.nodes.version[row] += 1
         self._count(pod, row, 1)
 
     def _displace(self, pod: PodInfo) -> None:
@@ -137,6 +138,7 @@ class ClusterState:
         del self.pods[pod.uid]
         on_row = self._on_row[row]
         del on_row[pod.uid]
+        self.nodes.version[row] += 1
         self._count(pod, row, -1)
         pod.row = -1
         if not on_row:

@@ -20,7 +20,8 @@ class NodeTable:
 
     ``allocatable`` and ``requested`` are [resource, row] int64 (cpu in milli, the rest in whole units),
     ``nonzero`` is [2, row] int64 (cpu milli and bytes with the defaults that scoring assumes), ``allowed_pods``
-    and ``pod_count`` are [row] int64, ``taint_set`` is [row] int32, ``unschedulable`` and ``valid`` are [row] bool.
+    and ``pod_count`` are [row] int64, ``version`` is [row] int64 and rises with every change of the node or its pods
+    that is not part of a trial, ``taint_set`` is [row] int32, ``unschedulable`` and ``valid`` are [row] bool.
     A row is valid while a Node object describes it; pods may name a node before that.
     """
 
@@ -48,7 +49,7 @@ class NodeTable:
         self._allocatable: Int64s = np.zeros((resources, capacity), np.int64)
         self._requested: Int64s = np.zeros((resources, capacity), np.int64)
         self._nonzero: Int64s = np.zeros((2, capacity), np.int64)
-        self._counts: Int64s = np.zeros((2, capacity), np.int64)
+        self._counts: Int64s = np.zeros((3, capacity), np.int64)
         self._taint_set: Int32s = np.zeros(capacity, np.int32)
         self._flags: Bools = np.zeros((2, capacity), np.bool_)
 
@@ -59,6 +60,7 @@ class NodeTable:
         self.nonzero = self._nonzero[:, :n]
         self.allowed_pods = self._counts[0, :n]
         self.pod_count = self._counts[1, :n]
+        self.version = self._counts[2, :n]
         self.taint_set = self._taint_set[:n]
         self.unschedulable = self._flags[0, :n]
         self.valid = self._flags[1, :n]
@@ -153,6 +155,7 @@ class NodeTable:
 
     def touch(self, row: int) -> None:
         """Note that the Node object of ``row`` changed."""
+        self.version[row] += 1
         self.changes.add(row)
         self.usage.add(row)
 
