@@ -49,7 +49,11 @@ DOCUMENTED = {
     "apps.v1.ReplicaSetSpec": ["selector", "replicas"],
     "apps.v1.ReplicaSetStatus": ["replicas", "readyReplicas"],
     "apps.v1.DaemonSetStatus": [
-        "desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable",
+        "desiredNumberScheduled",
+        "currentNumberScheduled",
+        "numberReady",
+        "updatedNumberScheduled",
+        "numberAvailable",
     ],
     "core.v1.PodSpec": ["nodeSelector", "nodeName"],
     "core.v1.PodStatus": ["podIP", "nominatedNodeName"],
@@ -99,11 +103,11 @@ def main() -> None:
     for name, schema in definitions.items():
         parts = name.removeprefix("io.k8s.api.").split(".")
         identity = schema.get("x-kubernetes-group-version-kind", [])
-        if len(parts) == 3 and parts[1] in GROUPS.get(parts[0], []) and len(identity) == 1:
-            if not parts[2].endswith("List"):
-                wanted.append(name)
-                group = identity[0]["group"]
-                kinds[f"{group}/{parts[1]}/{parts[2]}" if group else f"{parts[1]}/{parts[2]}"] = shorten(name)
+        is_served = len(parts) == 3 and parts[1] in GROUPS.get(parts[0], []) and not parts[2].endswith("List")
+        if is_served and len(identity) == 1:
+            wanted.append(name)
+            group = identity[0]["group"]
+            kinds[f"{group}/{parts[1]}/{parts[2]}" if group else f"{parts[1]}/{parts[2]}"] = shorten(name)
     while wanted:
         name = wanted.pop()
         if shorten(name) in types:
@@ -116,7 +120,9 @@ def main() -> None:
         long = next(n for n in definitions if shorten(n) == name)
         docs.update({f"{name}.{f}": definitions[long]["properties"][f]["description"] for f in fields})
     origin = f"Kubernetes {version}, by way of the Python package kubernetes-validate (Apache License 2.0)"
-    print('{"source": ' + json.dumps(origin) + ',\n"kinds": ' + json.dumps(dict(sorted(kinds.items()))) + ',\n"types": {')
+    print(
+        '{"source": ' + json.dumps(origin) + ',\n"kinds": ' + json.dumps(dict(sorted(kinds.items()))) + ',\n"types": {'
+    )
     print(",\n".join(f"{json.dumps(n)}: {json.dumps(t, separators=(',', ':'))}" for n, t in sorted(types.items())))
     print('},\n"docs": {')
     print(",\n".join(f"{json.dumps(n)}: {json.dumps(t)}" for n, t in sorted(docs.items())))

@@ -1,6 +1,5 @@
 """Admission with the objects of the store: the classes and namespaces that decide about others."""
 
-from collections.abc import Callable
 from typing import Final
 
 import orjson

@@ -97,7 +97,10 @@ def _check_preconditions(old: Tree, target: Target, options: DeleteOptions) -> N
             resource.group, resource.plural, target.namespace, target.name, options.uid, metadata["uid"]
         )
     if options.version is not None and options.version != metadata["resourceVersion"]:
-        why = f"the ResourceVersion in the precondition ({options.version}) does not match the ResourceVersion in record ({metadata['resourceVersion']}). The object might have been modified"
+        why = (
+            f"the ResourceVersion in the precondition ({options.version}) does not match the ResourceVersion in record "
+            f"({metadata['resourceVersion']}). The object might have been modified"
+        )
         raise errors.conflict(resource.group, resource.plural, target.name, why)
 
 

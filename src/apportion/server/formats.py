@@ -70,5 +70,5 @@ def render_list(raws: list[bytes], metadata: Tree, resource: Resource, form: For
     kind = orjson.dumps({"kind": f"{resource.kind.name}List", "apiVersion": resource.api_version, "metadata": metadata})
     # an item of a list says neither kind nor version; both stand first in the stored bytes
     prefix = orjson.dumps({"kind": resource.kind.name, "apiVersion": resource.api_version})[:-1] + b","
-    items = b",".join(b"{" + serve_bytes(r, resource).removeprefix(prefix) for r in raws)
-    return kind[:-1] + b',"items":[' + items + b"]}"
+    joined = b",".join(b"{" + serve_bytes(r, resource).removeprefix(prefix) for r in raws)
+    return kind[:-1] + b',"items":[' + joined + b"]}"

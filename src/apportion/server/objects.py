@@ -139,7 +139,7 @@ def is_released(tree: Tree) -> bool:
         return False
     if tree["kind"] == "Namespace":
         return not (tree.get("spec") or {}).get("finalizers")
-    return metadata.get("deletionGracePeriodSeconds", 0) == 0
+    return not metadata.get("deletionGracePeriodSeconds")
 
 
 class _Versioned:

@@ -14,7 +14,7 @@ from apportion.server import errors
 from apportion.server.formats import Form, get_metadata_only, render_object
 from apportion.server.lists import parse_revision
 from apportion.server.request import Parameters, Target
-from apportion.server.selectors import Selection, parse_selection
+from apportion.server.selectors import parse_selection
 from apportion.server.tables import Printer
 from apportion.store import Change, ChangeType, CompactedError, Store
 

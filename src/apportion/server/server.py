@@ -1,0 +1,100 @@
+"""The API server without a network: a request in, an answer out, decided at once."""
+
+import logging
+from typing import Final
+
+import orjson
+
+from apportion.api import CheckCEL
+from apportion.base import Clock, Rng
+from apportion.server import errors
+from apportion.server.bootstrap import create_system_objects
+from apportion.server.discovery import VERSION, find_discovery
+from apportion.server.formats import parse_accept
+from apportion.server.objects import Objects
+from apportion.server.openapi import find_openapi
+from apportion.server.request import BODY_BYTES_MAX, PATH_BYTES_MAX, ApiRequest, ApiResponse, Parameters, find_target
+from apportion.server.tables import Printer
+from apportion.server.verbs import Verbs
+from apportion.server.watching import Watch
+from apportion.store import Store, StoreFailedError
+
+_LOG: Final = logging.getLogger(__name__)
+_HEALTH: Final = ("/healthz", "/livez", "/readyz")
+TEXT_TYPE: Final = "text/plain; charset=utf-8"
+
+
+class Server:
+    """Serves the Kubernetes API over a store. One thread calls it; nothing in it waits.
+
+    Uids and generated names come from ``rng``, times from ``clock``. ``check_cel`` judges the CEL expressions of
+    device selectors; without it only their length is checked.
+    """
+
+    def __init__(self, store: Store, clock: Clock, rng: Rng, check_cel: CheckCEL | None = None) -> None:
+        self.store = store
+        self._printer = Printer(clock)
+        self._objects = Objects(store, clock, rng, check_cel)
+        self._verbs = Verbs(self._objects, self._printer)
+        create_system_objects(self._objects)
+
+    def handle(self, request: ApiRequest) -> ApiResponse:
+        """Carry one request out. Never raises for what a client sent.
+
+        What the answer tells may not be on disk yet: it may leave the process once the store's
+        ``durable_revision`` has reached the answer's ``revision``.
+        """
+        try:
+            response = self._answer(request)
+        except errors.ApiError as error:
+            response = ApiResponse(error.code, errors.encode_status(error), headers=error.headers)
+        except StoreFailedError as error:
+            failure = errors.ApiError(500, "InternalError", f"Internal error occurred: {error}", {})
+            response = ApiResponse(500, errors.encode_status(failure))
+        except Exception:  # a fault of ours must not take the server down with it
+            _LOG.exception("%s %s failed", request.method, request.path)
+            failure = errors.ApiError(500, "InternalError", "Internal error occurred: see the log", {})
+            response = ApiResponse(500, errors.encode_status(failure))
+        return ApiResponse(response.code, response.body, response.content_type, response.headers, self.store.revision)
+
+    def watch(self, request: ApiRequest) -> Watch:
+        """Open a watch on a list (``watch=1`` in the query); raises ApiError."""
+        target = find_target(request.path)
+        if target is None:
+            raise errors.unknown_resource()
+        if target.subresource:
+            raise errors.method_not_allowed()
+        form = parse_accept(request.accept)
+        return Watch(self.store, target, Parameters.parse(request.query), form, self._printer)
+
+    def _answer(self, request: ApiRequest) -> ApiResponse:
+        if len(request.body) > BODY_BYTES_MAX:
+            text = f"Request entity too large: limit is {BODY_BYTES_MAX}"
+            raise errors.ApiError(413, "RequestEntityTooLarge", text, {})
+        if len(request.path) > PATH_BYTES_MAX or len(request.query) > PATH_BYTES_MAX:
+            raise errors.ApiError(414, "", "the request line is too long")
+        target = find_target(request.path)
+        if target is not None:
+            return self._verbs.answer(request, target)
+        if request.method != "GET":
+            return ApiResponse(404, b"404 page not found\n", TEXT_TYPE)
+        return self._serve_document(request)
+
+    def _serve_document(self, request: ApiRequest) -> ApiResponse:
+        """Answer the paths beside the objects."""
+        if request.path.rstrip("/") in _HEALTH:
+            return ApiResponse(200, b"ok", TEXT_TYPE)
+        if request.path == "/version":
+            return ApiResponse(200, orjson.dumps(VERSION))
+        found = find_discovery(request.path, request.accept)
+        if found is not None:
+            return ApiResponse(200, *found)
+        document = find_openapi(request.path)
+        if document is not None:
+            return ApiResponse(200, document)
+        return ApiResponse(404, b"404 page not found\n", TEXT_TYPE)
+
+
+def is_watch(request: ApiRequest) -> bool:
+    """Return whether a request opens a watch."""
+    return request.method == "GET" and "watch=" in request.query and Parameters.parse(request.query).get_bool("watch")

@@ -1,0 +1,104 @@
+"""The API for parts of the same process: the requests of ``client``, without a network.
+
+Not a short cut: bytes go in and come out, every request passes the same doors as over HTTP, an answer comes after
+``submit`` has returned and once it is durable, and a watch hears of a change after the commit, not inside it.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import orjson
+
+from apportion.client import OnDone, Request, Response, Transport, WatchSink
+from apportion.server.errors import encode_status, unknown_resource
+from apportion.server.request import JSON_TYPE, ApiRequest, ApiResponse
+from apportion.server.resources import Resource, get_stored_resource
+from apportion.server.server import Server
+from apportion.server.watching import Watch
+
+# Calls a function later, from the loop; may be used from any thread (``loop.call_soon_threadsafe``).
+CallSoon: TypeAlias = Callable[[Callable[[], None]], object]
+
+_METHODS: Final = {
+    "get": "GET", "list": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE",
+}  # fmt: skip
+
+
+class InProcessTransport(Transport):
+    """Requests and watches on a ``Server`` in the same process, carried out by the loop behind ``call_soon``."""
+
+    def __init__(self, server: Server, call_soon: CallSoon) -> None:
+        self._server = server
+        self._call_soon = call_soon
+        self._waiting: deque[tuple[ApiResponse, OnDone]] = deque()
+        self._watches: list[tuple[str, Watch, WatchSink]] = []
+        self._is_awake = False
+        self._leave = server.store.subscribe(self._wake)
+
+    def submit(self, request: Request, on_done: OnDone) -> None:
+        """Send a request; it is carried out by the loop, in the order of the calls."""
+        self._call_soon(lambda: self._execute(request, on_done))
+
+    def watch(self, resource: str, sink: WatchSink) -> None:
+        """Deliver what exists, then what changes. One that falls behind the history starts anew."""
+        self._watches.append((resource, self._open(resource), sink))
+        self._wake()
+
+    def close(self) -> None:
+        """Stop listening to the store."""
+        self._leave()
+
+    # ---- in the loop --------------------------------------------------------------------------------------
+
+    def _execute(self, request: Request, on_done: OnDone) -> None:
+        try:
+            response = self._server.handle(_translate(request))
+        except KeyError:
+            error = unknown_resource()
+            response = ApiResponse(error.code, encode_status(error))
+        self._waiting.append((response, on_done))
+        self._wake()
+
+    def _wake(self) -> None:
+        """Have the loop look at the store; once is enough, however many commits there are."""
+        if not self._is_awake:
+            self._is_awake = True
+            self._call_soon(self._deliver)
+
+    def _deliver(self) -> None:
+        self._is_awake = False  # first, so that a commit during the delivery brings the next one
+        durable = self._server.store.durable_revision
+        while self._waiting and self._waiting[0][0].revision <= durable:
+            response, on_done = self._waiting.popleft()
+            on_done(_to_response(response))
+        for i, (resource, watch, sink) in enumerate(self._watches):
+            for frame in watch.read():
+                if not watch.ended:
+                    sink(frame)
+            if watch.ended:
+                self._watches[i] = (resource, self._open(resource), sink)
+                self._wake()
+
+    def _open(self, plural: str) -> Watch:
+        path = _get_path(get_stored_resource(plural), "", "", "")
+        return self._server.watch(ApiRequest("GET", path, "watch=1"))
+
+
+def _get_path(resource: Resource, namespace: str, name: str, subresource: str) -> str:
+    root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.api_version}"
+    scope = f"namespaces/{namespace}" if namespace else ""
+    return "/".join(filter(None, (root, scope, resource.plural, name, subresource)))
+
+
+def _translate(request: Request) -> ApiRequest:
+    resource = get_stored_resource(request.resource)
+    name = request.name if request.verb not in ("create", "list") or request.subresource else ""
+    path = _get_path(resource, request.namespace, name, request.subresource)
+    return ApiRequest(_METHODS[request.verb], path, "", request.body, request.content_type, JSON_TYPE)
+
+
+def _to_response(response: ApiResponse) -> Response:
+    if response.code < 400:
+        return Response(response.code, response.body)
+    return Response(response.code, response.body, orjson.loads(response.body).get("message", ""))
