@@ -9,6 +9,7 @@ from apportion.api.pod_admission import add_default_tolerations
 from apportion.base import Clock, Rng, ValidationError
 from apportion.server import errors
 from apportion.server.resources import Resource
+from apportion.server.service_addresses import assign_address
 from apportion.server.timestamps import format_time
 from apportion.store import Key, Store
 
@@ -45,6 +46,8 @@ class Admission:
         except ValidationError as error:
             why = error.detail.removeprefix("Forbidden: ").removesuffix(_OFFLINE_ADVICE)
             raise errors.forbidden(resource.group, resource.plural, name, why) from None
+        if resource.storage == "services":
+            done = assign_address(done, self._store, self._rng)
         # drawn, not derived from the name: an object that comes again is another object
         now = format_time(self._clock.now())
         return {**done, "metadata": {**done["metadata"], "uid": self._rng.uid(), "creationTimestamp": now}}

@@ -66,7 +66,7 @@ def render_list(raws: list[bytes], metadata: Tree, resource: Resource, form: For
     if form is Form.METADATA:
         items = [get_metadata_only(orjson.loads(r)) for r in raws]
         head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
-        return orjson.dumps({**head, "metadata": metadata, "items": items})
+        return orjson.dumps({**head, "metadata": metadata, "items": items or None})
     kind = orjson.dumps({"kind": f"{resource.kind.name}List", "apiVersion": resource.api_version, "metadata": metadata})
     # an item of a list says neither kind nor version; both stand first in the stored bytes
     prefix = orjson.dumps({"kind": resource.kind.name, "apiVersion": resource.api_version})[:-1] + b","

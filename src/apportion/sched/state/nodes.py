@@ -1,5 +1,7 @@
 """Node columns. Every node has a row; rows are reused; arrays grow by doubling."""
 
+from typing import Any
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -65,11 +67,13 @@ class NodeTable:
         self.unschedulable = self._flags[0, :n]
         self.valid = self._flags[1, :n]
 
+    def _arrays(self) -> list[npt.NDArray[Any]]:
+        return [self._allocatable, self._requested, self._nonzero, self._counts, self._taint_set, self._flags]
+
     def _grow(self, resources: int, capacity: int) -> None:
-        old = (self._allocatable, self._requested, self._nonzero, self._counts, self._taint_set, self._flags)
+        old = self._arrays()
         self._allocate(resources, capacity)
-        new = (self._allocatable, self._requested, self._nonzero, self._counts, self._taint_set, self._flags)
-        for source, target in zip(old, new, strict=True):
+        for source, target in zip(old, self._arrays(), strict=True):
             target[tuple(slice(0, size) for size in source.shape)] = source
         self._slice()
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from apportion.api import Tree
 from apportion.base import ValidationError
+from apportion.server.strategies.pod_diff import print_spec_difference
 
 _TEXT: Final = (
     "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
@@ -26,10 +27,12 @@ def check_pod_update(new: Tree, old: Tree) -> list[ValidationError]:
             )
         )
     mutable = _MUTABLE + (_MUTABLE_WHILE_GATED if before.get("schedulingGates") else ())
-    changed = [n for n in sorted(spec.keys() | before.keys()) if _strip(spec, n) != _strip(before, n)]
-    wrong = [n for n in changed if n not in mutable]
-    if wrong:
-        found.append(ValidationError("spec", f"{_TEXT}; changed: {', '.join(wrong)}"))
+    names = sorted(spec.keys() | before.keys())
+    if any(_strip(spec, n) != _strip(before, n) for n in names if n not in mutable):
+        # what may change is shown as it is now, so that the difference names the rest only
+        kept = {n: spec[n] for n in mutable if n in spec}
+        shown = {**{n: v for n, v in before.items() if n not in mutable}, **kept}
+        found.append(ValidationError("spec", f"{_TEXT}\n{print_spec_difference(shown, spec)}"))
     return found
 
 
