@@ -1,6 +1,7 @@
 """Explains a node's answer by counting devices per request and by leaving out constraints one at a time."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -112,16 +113,13 @@ class Explainer:
 
     def _list_values(self, plan: Plan, inputs: Sequence[PoolInput], constraint: int) -> tuple[str, ...]:
         covered = [a for a in plan.alternatives if constraint in a.constraints]
-        return tuple(
-            sorted(
-                {
-                    describe_values(kind.values[constraint])
-                    for pool in inputs
-                    for i, kind in enumerate(pool.lineup.kinds)
-                    if any(kind.fits[a.id] == 1 for a in covered) and not pool.taken >> i & 1
-                }
-            )
+        counts = Counter(
+            describe_values(kind.values[constraint])
+            for pool in inputs
+            for i, kind in enumerate(pool.lineup.kinds)
+            if any(kind.fits[a.id] == 1 for a in covered) and not pool.taken >> i & 1
         )
+        return tuple(f"{value} on {count}" for value, count in sorted(counts.items()))
 
     # ---- one request ---------------------------------------------------------------------------------------
 

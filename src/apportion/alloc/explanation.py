@@ -40,7 +40,7 @@ class ConstraintExplanation:
     kind: str  # "matchAttribute" or "distinctAttribute"
     attribute: str
     requests: tuple[str, ...]  # as in the claim; () stands for all
-    values: tuple[str, ...]  # of the matching free devices, sorted; "absent" where there is none
+    values: tuple[str, ...]  # "value on n": of the matching free devices, sorted; "absent" where there is none
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,11 +69,12 @@ def describe_error(error: SelectorError) -> str:
 
 
 def describe_constraint(constraint: ConstraintExplanation) -> str:
-    """``constraint #0 (matchAttribute numa) cannot be met; values of free devices: 0, 1``."""
-    values = " | ".join(constraint.values) or "none"
+    """``too few free devices share one value of numa (constraint #0, matchAttribute): 0 on 2, 1 on 1``."""
+    values = ", ".join(constraint.values) or "there are none"
+    what = "share one value" if constraint.kind == "matchAttribute" else "have different values"
     return (
-        f"constraint #{constraint.index} ({constraint.kind} {constraint.attribute}) cannot be met; "
-        f"values of free devices: {values}"
+        f"too few free devices {what} of {constraint.attribute} "
+        f"(constraint #{constraint.index}, {constraint.kind}): {values}"
     )
 
 

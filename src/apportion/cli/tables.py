@@ -54,14 +54,14 @@ def show_pending(console: Console, results: Sequence[PodResult], advice: dict[st
     for result in pending[:PENDING_MAX]:
         console.print()
         console.print(Text(f"{result.namespace}/{result.name} is pending", style="bold"))
-        console.print(f"  {result.message}", markup=False)
+        console.print(f"  {result.message}", markup=False, soft_wrap=True)
         for reason in result.reasons:
             shown = ", ".join(reason.nodes[:5]) + (
                 f" and {len(reason.nodes) - 5} more" if len(reason.nodes) > 5 else ""
             )
-            console.print(f"  {reason.plugin or '-'}: {reason.reason} [{shown}]", markup=False)
+            console.print(f"  {reason.plugin or '-'}: {reason.reason} [{shown}]", markup=False, soft_wrap=True)
         for sentence in advice.get(f"{result.namespace}/{result.name}", ()):
-            console.print(f"  → {sentence}", markup=False)
+            console.print(f"  → {sentence}", markup=False, soft_wrap=True)
     if len(pending) > PENDING_MAX:
         console.print(f"… and {len(pending) - PENDING_MAX} more pending pods; --output json has them all")
 

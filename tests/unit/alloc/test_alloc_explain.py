@@ -71,7 +71,7 @@ def test_the_unmet_constraint_is_found_with_its_values() -> None:
     explanation = world.explain(claim_tree("c", request("r", ask("any", 2)), match=["slot", "numa"]))
     (unmet,) = explanation.claims[0].unmet_constraints
     assert (unmet.index, unmet.kind, unmet.attribute) == (1, "matchAttribute", f"{DRIVER}/numa")
-    assert unmet.values == ("0", "absent")
+    assert unmet.values == ("0 on 1", "absent on 1")
     assert explanation.detail == (
         f"constraint #1 (matchAttribute {DRIVER}/numa) cannot be met; values of free devices: 0 | absent"
     )
