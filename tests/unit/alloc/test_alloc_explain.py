@@ -73,7 +73,7 @@ def test_the_unmet_constraint_is_found_with_its_values() -> None:
     assert (unmet.index, unmet.kind, unmet.attribute) == (1, "matchAttribute", f"{DRIVER}/numa")
     assert unmet.values == ("0 on 1", "absent on 1")
     assert explanation.detail == (
-        f"constraint #1 (matchAttribute {DRIVER}/numa) cannot be met; values of free devices: 0 | absent"
+        f"too few free devices share one value of {DRIVER}/numa (constraint #1, matchAttribute): 0 on 1, absent on 1"
     )
 
 
