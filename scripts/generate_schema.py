@@ -11,6 +11,7 @@ merge patch replaces. ``docs`` has the texts of fields that the columns of table
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 GROUPS = {
@@ -96,7 +97,7 @@ def get_shape(schema: dict[str, Any], wanted: list[str]) -> Any:
 
 def main() -> None:
     source, version = sys.argv[1:]
-    definitions = json.load(open(source))["$defs"]
+    definitions = json.loads(Path(source).read_text())["$defs"]
     types: dict[str, Any] = {}
     kinds: dict[str, str] = {}
     wanted = []

@@ -37,6 +37,12 @@ class MemoryTransport(Transport):
         key = (resource, meta.get("namespace", ""), meta["name"])
         self._store(key, tree, "MODIFIED" if key in self._objects else "ADDED")
 
+    def remove(self, resource: str, namespace: str, name: str) -> None:
+        """Take an object away and announce that. Raises KeyError when there is none."""
+        key = (resource, namespace, name)
+        self._store(key, orjson.loads(self._objects[key]), "DELETED")
+        del self._objects[key]
+
     def trees(self, resource: str) -> Iterable[Tree]:
         """Yield the objects of a resource in the order in which they were first stored."""
         return [orjson.loads(raw) for key, raw in self._objects.items() if key[0] == resource]
@@ -129,8 +135,7 @@ class MemoryTransport(Transport):
         uid = (orjson.loads(request.body) if request.body else {}).get("preconditions", {}).get("uid")
         if uid and uid != tree["metadata"].get("uid"):
             return Response(409, message=f"the UID in the precondition ({uid}) does not match the UID of the object")
-        raw = self._store(key, tree, "DELETED")
-        del self._objects[key]
+        self.remove(*key)
         return Response(200, raw)
 
     def _patch(self, request: Request) -> Response:

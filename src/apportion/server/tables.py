@@ -4,6 +4,7 @@ from apportion.api import Tree
 from apportion.base import Clock
 from apportion.server.columns import find_columns
 from apportion.server.resources import Resource
+from apportion.server.strategies.lifecycle import TEMPLATE_GENERATION
 
 
 class Printer:
@@ -22,11 +23,7 @@ class Printer:
         rows = [
             {
                 "cells": [column.print_cell(tree, now_s) for column in columns],
-                "object": {
-                    "kind": "PartialObjectMetadata",
-                    "apiVersion": "meta.k8s.io/v1",
-                    "metadata": tree["metadata"],
-                },
+                "object": _get_row_object(tree),
             }
             for tree in trees
         ]
@@ -38,3 +35,12 @@ class Printer:
             "columnDefinitions": definitions,
             "rows": rows,
         }
+
+
+def _get_row_object(tree: Tree) -> Tree:
+    """Return what a row says of its object; an annotation that stands for a field is left out, as upstream does."""
+    metadata = tree["metadata"]
+    if TEMPLATE_GENERATION in (metadata.get("annotations") or {}):
+        annotations = {k: v for k, v in metadata["annotations"].items() if k != TEMPLATE_GENERATION}
+        metadata = {**metadata, "annotations": annotations}
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}

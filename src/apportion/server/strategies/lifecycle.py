@@ -23,7 +23,7 @@ _COUNTED: Final = frozenset({
     ("resource.k8s.io", "ResourceSlice"), ("resource.k8s.io", "DeviceClass"), ("resource.k8s.io", "DeviceTaintRule"),
     ("networking.k8s.io", "Ingress"), ("networking.k8s.io", "NetworkPolicy"),
 })  # fmt: skip
-_TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 _KEEPS_STATUS: Final = frozenset({"Node"})
 _ZEROS: Final[dict[str, Any]] = {"i": 0, "s": "", "b": False}
 _JOB_LABELS: Final = ("controller-uid", "job-name")
@@ -69,7 +69,7 @@ def _prepare_kind(tree: Tree, kind: Kind) -> Tree:
             taints = [*taints, {"key": NOT_READY_TAINT, "effect": "NoSchedule"}]
         return {**tree, "spec": {**spec, "taints": taints}}
     if kind.name == "DaemonSet":
-        annotations = {**(tree["metadata"].get("annotations") or {}), _TEMPLATE_GENERATION: "1"}
+        annotations = {**(tree["metadata"].get("annotations") or {}), TEMPLATE_GENERATION: "1"}
         return {**tree, "metadata": {**tree["metadata"], "annotations": annotations}}
     return tree
 
@@ -126,7 +126,7 @@ def count_generation(new: Tree, old: Tree, kind: Kind) -> Tree:
     metadata = {**new["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
     if kind.name == "DaemonSet" and new["spec"].get("template") != old["spec"].get("template"):
         annotations = {**(metadata.get("annotations") or {})}
-        before = annotations.get(_TEMPLATE_GENERATION, "0")
-        annotations[_TEMPLATE_GENERATION] = str(int(before) + 1 if before.isdecimal() else 1)
+        before = annotations.get(TEMPLATE_GENERATION, "0")
+        annotations[TEMPLATE_GENERATION] = str(int(before) + 1 if before.isdecimal() else 1)
         metadata["annotations"] = annotations
     return {**new, "metadata": metadata}
