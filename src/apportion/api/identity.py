@@ -7,6 +7,8 @@ from apportion.api.kinds import Kind, Tree
 from apportion.api.validation.metadata import GENERATED_BASE_MAX
 from apportion.base import LimitError, Rng, ValidationError
 
+CLAIM_PREFIX_MAX: Final = 57  # 63 less the dash and five characters
+
 # Random namespace of our own for version 5 UUIDs.
 _UID_SPACE: Final = uuid.UUID("6f1c0d9e-5f3a-4c55-9d42-8f0b7a3e21c4")
 _ATTEMPTS_MAX: Final = 100
@@ -81,3 +83,14 @@ def fill_identity(tree: Tree, kind: Kind, names: NameGenerator, now: str) -> Tre
     if not metadata.get("creationTimestamp"):
         metadata["creationTimestamp"] = now
     return {**tree, "metadata": metadata}
+
+
+def claim_name_prefix(pod: str, claim: str) -> str:
+    """Return generateName of the claim for a pod's entry, shortened evenly when both are long."""
+    full = f"{pod}-{claim}"
+    if len(full) > CLAIM_PREFIX_MAX:
+        full_length = len(full)
+        pod = pod[: len(pod) * CLAIM_PREFIX_MAX // full_length]
+        claim = claim[: len(claim) * CLAIM_PREFIX_MAX // full_length]
+        full = f"{pod}-{claim}"
+    return f"{full}-"

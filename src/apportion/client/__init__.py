@@ -1,6 +1,7 @@
 """The only way to the API: the transport interface and its in-memory form. See README.md."""
 
 from apportion.client.memory import MemoryTransport
+from apportion.client.tasks import Task, run_task
 from apportion.client.transport import (
     JSON,
     JSON_PATCH,
@@ -22,6 +23,8 @@ __all__ = [
     "OnDone",
     "Request",
     "Response",
+    "Task",
     "Transport",
     "WatchSink",
+    "run_task",
 ]

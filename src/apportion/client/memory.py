@@ -15,6 +15,7 @@ from apportion.client.transport import JSON_PATCH, OnDone, Request, Response, Tr
 Tree: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str, str]  # resource, namespace, name
 _EVENTS: Final = "events"
+DELETED_AT: Final = "2026-01-01T00:00:00Z"  # there is no clock here; that it is set is what counts
 
 
 class MemoryTransport(Transport):
@@ -97,6 +98,9 @@ class MemoryTransport(Transport):
             return self._patch(request)
         if request.verb == "delete":
             return self._delete(request)
+        if request.verb == "get":
+            raw = self._objects.get((request.resource, request.namespace, request.name))
+            return _not_found(request) if raw is None else Response(200, raw)
         return Response(405, message=f"{request.verb} {request.resource} is not available in memory")
 
     def _create(self, request: Request) -> Response:
@@ -105,7 +109,9 @@ class MemoryTransport(Transport):
             if self.keep_events:
                 self.events.append(tree)
             return Response(201)
-        key = (request.resource, request.namespace, tree["metadata"]["name"])
+        meta = tree["metadata"]
+        meta.setdefault("uid", f"uid-{self._version + 1}")
+        key = (request.resource, request.namespace, meta["name"])
         if key in self._objects:
             return Response(409, message=f'{request.resource} "{key[2]}" already exists')
         return Response(201, self._store(key, tree, "ADDED"))
@@ -135,6 +141,9 @@ class MemoryTransport(Transport):
         uid = (orjson.loads(request.body) if request.body else {}).get("preconditions", {}).get("uid")
         if uid and uid != tree["metadata"].get("uid"):
             return Response(409, message=f"the UID in the precondition ({uid}) does not match the UID of the object")
+        if tree["metadata"].get("finalizers"):
+            tree["metadata"].setdefault("deletionTimestamp", DELETED_AT)
+            return Response(200, self._store(key, tree, "MODIFIED"))
         self.remove(*key)
         return Response(200, raw)
 
@@ -158,7 +167,10 @@ class MemoryTransport(Transport):
                         message=f'Operation cannot be fulfilled on {request.resource} "{request.name}": {text}',
                     )
             _merge(tree, patch)
-        return Response(200, self._store(key, tree, "MODIFIED"))
+        stored = self._store(key, tree, "MODIFIED")
+        if tree["metadata"].get("deletionTimestamp") and not tree["metadata"].get("finalizers"):
+            self.remove(*key)  # the last finalizer is gone
+        return Response(200, stored)
 
 
 def _frame(change: str, raw: bytes) -> bytes:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from apportion.api.admission import AdmissionContext, admit
+from apportion.api.identity import claim_name_prefix
 from apportion.api.kinds import Tree, describe_object, get_kind
 from apportion.base import ValidationError
 from apportion.sim.manifests import Rejected, SourcedObject
 
 POD_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/pod-claim-name"
 _CLAIM: Final = get_kind("resource.k8s.io", "ResourceClaim")
-_PREFIX_MAX: Final = 57  # 63 less the dash and five characters
 _FINISHED: Final = ("Succeeded", "Failed")
 
 
@@ -36,17 +36,6 @@ def create_claims(objects: Iterable[SourcedObject], context: AdmissionContext) -
     is not in the input there is a warning, since the devices that they hold are unknown.
     """
     return _Claiming(list(objects), context).run()
-
-
-def claim_name_prefix(pod: str, claim: str) -> str:
-    """Return generateName of the claim for a pod's entry, shortened evenly when both are long."""
-    full = f"{pod}-{claim}"
-    if len(full) > _PREFIX_MAX:
-        full_length = len(full)
-        pod = pod[: len(pod) * _PREFIX_MAX // full_length]
-        claim = claim[: len(claim) * _PREFIX_MAX // full_length]
-        full = f"{pod}-{claim}"
-    return f"{full}-"
 
 
 class _Claiming:

@@ -4,7 +4,8 @@ from apportion.api.admission import AdmissionContext
 from apportion.api.identity import NameGenerator
 from apportion.api.kinds import Tree
 from apportion.base import Rng
-from apportion.sim.claims import ClaimedInput, claim_name_prefix, create_claims
+from apportion.api.identity import claim_name_prefix
+from apportion.sim.claims import ClaimedInput, create_claims
 from apportion.sim.manifests import SourcedObject
 
 EXACTLY = {"deviceClassName": "c", "allocationMode": "ExactCount", "count": 1}

@@ -79,6 +79,16 @@ def test_updating_an_unknown_pod_adds_it() -> None:
     assert rig.where() == {"a": "active"}
 
 
+def test_an_update_moves_a_parked_pod_once() -> None:
+    label_change = ClusterEvent(TARGET_POD, ActionType.UPDATE_POD_LABEL)
+    rig = Rig(Registration("Fit", TOLERATION), Registration("Claims", label_change))
+    pod = Pod("a")
+    rig.fail(pod, ["Fit"], ["Claims"])
+    rig.queue.update(pod, pod, [TOLERATION, label_change])
+    assert rig.where() == {"a": "backoff"}
+    assert rig.queue.incoming()["backoff", TOLERATION.label] == 1
+
+
 def test_a_deleted_pod_is_forgotten_wherever_it_stands() -> None:
     rig = Rig(FIT)
     pods = [Pod("parked"), Pod("error"), Pod("backoff"), Pod("active", nominated_node_name="n1")]

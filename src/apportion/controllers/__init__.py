@@ -1,0 +1,6 @@
+"""Controllers: they watch, and write through the client. See README.md."""
+
+from apportion.controllers.resource_claims import ResourceClaimController
+from apportion.controllers.work_queue import WorkQueue
+
+__all__ = ["ResourceClaimController", "WorkQueue"]

@@ -1,0 +1,315 @@
+"""The ResourceClaim controller: claims for pods from templates, and claims that are not needed any more.
+
+Behaviour: kube-controller-manager's resourceclaim controller.
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator
+from typing import Any, Final
+
+import msgspec
+import orjson
+from msgspec import Raw
+
+from apportion.api.core import PodResourceClaim
+from apportion.api.identity import claim_name_prefix
+from apportion.api.resource import ResourceClaimConsumerReference
+from apportion.base import Clock, Rng
+from apportion.client import MERGE_PATCH, Request, Response, Task, Transport, run_task
+from apportion.controllers.claim_views import (
+    DECODE_CLAIM,
+    DECODE_POD,
+    DECODE_TEMPLATE,
+    FINALIZER,
+    POD_CLAIM_NAME,
+    ClaimIndex,
+    ClaimView,
+    PodView,
+    TemplateView,
+    to_tree,
+)
+from apportion.controllers.work_queue import WorkQueue
+
+CLAIMS: Final = "resourceclaims"
+FAILURES_MAX: Final = 1000
+_OK: Final = range(200, 300)
+Key = tuple[str, str]  # "pod" or "claim", and namespace/name
+
+
+class _Frame(msgspec.Struct, gc=False):
+    type: str
+    object: Raw
+
+
+_FRAME: Final = msgspec.json.Decoder(_Frame).decode
+
+
+class ResourceClaimController:
+    """Watches pods, claims and templates. Driven by ``work``; its requests go through the transport."""
+
+    def __init__(self, transport: Transport, clock: Clock, rng: Rng) -> None:
+        self._transport = transport
+        self._rng = rng
+        self.index = ClaimIndex()
+        self.queue: WorkQueue[Key] = WorkQueue(clock)
+        self.failures: deque[str] = deque(maxlen=FAILURES_MAX)  # the last ones, for whoever wants to look
+
+    def start(self) -> None:
+        """Watch everything the controller reads; templates and claims before the pods that refer to them."""
+        self._transport.watch("resourceclaimtemplates", self._on_template)
+        self._transport.watch(CLAIMS, self._on_claim)
+        self._transport.watch("pods", self._on_pod)
+
+    def work(self) -> bool:
+        """Start the work on one key. False when nothing is due."""
+        key = self.queue.take()
+        if key is None:
+            return False
+        kind, name = key
+        task = self._sync_pod(name) if kind == "pod" else self._sync_claim(name)
+        run_task(self._transport, task, self._finish(key))
+        return True
+
+    def _finish(self, key: Key) -> Callable[[str | None], None]:
+        def finish(problem: str | None) -> None:
+            if problem is not None:
+                self.failures.append(f"{key[0]} {key[1]}: {problem}")
+            self.queue.finish(key, problem is not None)
+
+        return finish
+
+    # ---- what the API says --------------------------------------------------------------------------------
+
+    def _on_template(self, frame: bytes) -> None:
+        event = _FRAME(frame)
+        template = DECODE_TEMPLATE(event.object)
+        key = template.metadata.key
+        if event.type == "DELETED":
+            self.index.templates.pop(key, None)
+            return
+        self.index.templates[key] = template
+        for pod in self.index.pods_waiting_for(key):
+            self.queue.add(("pod", pod))
+
+    def _on_claim(self, frame: bytes) -> None:
+        event = _FRAME(frame)
+        claim = DECODE_CLAIM(event.object)
+        key = claim.metadata.key
+        if event.type == "DELETED":
+            self.index.remove_claim(key)
+            owner = claim.metadata.controller
+            if owner is not None and owner.kind == "Pod":
+                self.queue.add(("pod", f"{claim.metadata.namespace}/{owner.name}"))
+            return
+        self.index.set_claim(claim)
+        self.queue.add(("claim", key))
+
+    def _on_pod(self, frame: bytes) -> None:
+        event = _FRAME(frame)
+        pod = DECODE_POD(event.object)
+        if not pod.spec.resource_claims:
+            return
+        key, namespace = pod.metadata.key, pod.metadata.namespace
+        known = self.index.pods.get(key)
+        if known is not None and known.metadata.uid != pod.metadata.uid:  # made anew: the old one's claims are free
+            for claim in self.index.owned_by(known):
+                self.queue.add(("claim", claim.metadata.key))
+        if event.type == "DELETED":
+            self.index.pods.pop(key, None)
+        else:
+            self.index.pods[key] = pod
+            self.queue.add(("pod", key))
+        if event.type == "DELETED" or pod.is_done:
+            for name in self.index.names_of(pod):
+                self.queue.add(("claim", f"{namespace}/{name}"))
+            for claim in self.index.owned_by(pod):
+                self.queue.add(("claim", claim.metadata.key))
+
+    # ---- pods ---------------------------------------------------------------------------------------------
+
+    def _sync_pod(self, key: str) -> Task:
+        """Make the claims that the pod's templates ask for, and record their names in the pod's status."""
+        pod = self.index.pods.get(key)
+        if pod is None or pod.metadata.deletion_timestamp is not None or pod.is_done:
+            return None
+        names: dict[str, str] = {}
+        for entry in pod.spec.resource_claims:
+            if entry.resource_claim_template_name is None:
+                continue
+            recorded = pod.find_recorded(entry.name)
+            if recorded is not None and (recorded.resource_claim_name is None or self._is_there(pod, recorded)):
+                continue
+            problem = yield from self._provide(pod, entry, names)
+            if problem is not None:
+                yield self._event(pod, f"PodResourceClaim {entry.name}: {problem}")
+                return problem
+        if names:
+            problem = yield from self._record(pod, names)
+            if problem is not None:
+                return problem
+        if pod.spec.node_name:
+            return (yield from self._reserve_all(pod))
+        return None
+
+    def _is_there(self, pod: PodView, recorded: Any) -> bool:
+        claim = self.index.claims.get(f"{pod.metadata.namespace}/{recorded.resource_claim_name}")
+        return claim is not None and claim.is_owned_by(pod)
+
+    def _provide(self, pod: PodView, entry: PodResourceClaim, names: dict[str, str]) -> Task:
+        """Adopt the claim that was made for the entry already, or create it from the template."""
+        for claim in self.index.owned_by(pod):
+            if claim.metadata.annotations.get(POD_CLAIM_NAME) == entry.name:
+                names[entry.name] = claim.metadata.name
+                return None
+        template = self.index.templates.get(f"{pod.metadata.namespace}/{entry.resource_claim_template_name}")
+        if template is None:
+            return f'resource claim template "{entry.resource_claim_template_name}": not found'
+        body = self._make_claim(pod, entry.name, template)
+        response = yield Request("create", CLAIMS, pod.metadata.namespace, "", orjson.dumps(body))
+        if response.code not in _OK:
+            return f"create claim: {response.message}"
+        created = DECODE_CLAIM(response.body)
+        self.index.set_claim(created)  # the watch may bring it later than the pod comes back
+        names[entry.name] = created.metadata.name
+        return None
+
+    def _make_claim(self, pod: PodView, entry: str, template: TemplateView) -> dict[str, Any]:
+        prefix = claim_name_prefix(pod.metadata.name, entry)
+        made = template.spec.metadata
+        owner = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": pod.metadata.name,
+            "uid": pod.metadata.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+        return {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {
+                "name": prefix + self._rng.suffix(),
+                "generateName": prefix,
+                "namespace": pod.metadata.namespace,
+                "labels": dict(made.labels),
+                "annotations": {**made.annotations, POD_CLAIM_NAME: entry},
+                "ownerReferences": [owner],
+            },
+            "spec": to_tree(template.spec.spec),
+        }
+
+    def _record(self, pod: PodView, names: dict[str, str]) -> Task:
+        kept = [s for s in pod.status.resource_claim_statuses if s.name not in names]
+        entries = [{"name": s.name, "resourceClaimName": s.resource_claim_name} for s in kept]
+        entries += [{"name": entry, "resourceClaimName": name} for entry, name in names.items()]
+        body = {"metadata": {"uid": pod.metadata.uid}, "status": {"resourceClaimStatuses": entries}}
+        meta = pod.metadata
+        response = yield Request("patch", "pods", meta.namespace, meta.name, orjson.dumps(body), "status", MERGE_PATCH)
+        return None if response.code in _OK else f"record claims in the pod's status: {response.message}"
+
+    def _reserve_all(self, pod: PodView) -> Task:
+        """Reserve allocated claims for a pod that got its node without the scheduler."""
+        for name in self.index.names_of(pod):
+            claim = self.index.claims.get(f"{pod.metadata.namespace}/{name}")
+            if claim is None or not claim.is_allocated or claim.is_reserved_for(pod):
+                continue
+            reference = {"resource": "pods", "name": pod.metadata.name, "uid": pod.metadata.uid}
+            listed = [msgspec.to_builtins(r) for r in claim.status.reserved_for]
+            problem = yield from self._patch(claim, {"status": {"reservedFor": [*listed, reference]}}, "status")
+            if problem is not None:
+                return problem
+        return None
+
+    def _event(self, pod: PodView, note: str) -> Request:
+        body = {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"namespace": pod.metadata.namespace, "generateName": f"{pod.metadata.name}."},
+            "type": "Warning",
+            "reason": "FailedResourceClaimCreation",
+            "note": note,
+            "reportingController": "resource_claim",
+            "regarding": {"kind": "Pod", "namespace": pod.metadata.namespace, "name": pod.metadata.name},
+        }
+        return Request("create", "events", pod.metadata.namespace, "", orjson.dumps(body))
+
+    # ---- claims -------------------------------------------------------------------------------------------
+
+    def _sync_claim(self, key: str) -> Task:
+        """Drop reservations of pods that are gone or done; free the devices with the last one."""
+        claim = self.index.claims.get(key)
+        if claim is None:
+            return None
+        valid = []
+        for reference in claim.status.reserved_for:
+            needed = yield from self._is_needed(claim, reference)
+            if needed is not None:
+                valid.append(reference)
+        protected = FINALIZER in claim.metadata.finalizers
+        problem = None
+        if len(valid) < len(claim.status.reserved_for):
+            status: dict[str, Any] = {"reservedFor": [msgspec.to_builtins(r) for r in valid] or None}
+            if not valid and protected:
+                status["allocation"] = None
+            problem = yield from self._patch(claim, {"status": status}, "status")
+        elif protected and claim.metadata.deletion_timestamp is not None and not valid and claim.is_allocated:
+            problem = yield from self._patch(claim, {"status": {"allocation": None}}, "status")
+        if problem is not None:
+            return problem
+        return (yield from self._let_go(key, bool(valid)))
+
+    def _is_needed(
+        self, claim: ClaimView, reference: ResourceClaimConsumerReference
+    ) -> Generator[Request, Response, PodView | ResourceClaimConsumerReference | None]:
+        """Return who still needs the claim, None if nobody does; kinds that we do not know are left alone.
+
+        A pod that the watch has not brought is asked for: it may be too new to be known.
+        """
+        if reference.resource != "pods" or reference.api_group:
+            return reference
+        namespace = claim.metadata.namespace
+        pod = self.index.pods.get(f"{namespace}/{reference.name}")
+        if pod is None or pod.metadata.uid != reference.uid:
+            response = yield Request("get", "pods", namespace, reference.name)
+            if response.code == 404:
+                return None
+            if response.code not in _OK:
+                return reference  # not known: better kept for now
+            pod = DECODE_POD(response.body)
+        return pod if pod.metadata.uid == reference.uid and not pod.is_done else None
+
+    def _let_go(self, key: str, is_used: bool) -> Task:
+        """Remove the finalizer of an unused claim, and delete one that was made for a pod that is done."""
+        claim = self.index.claims.get(key)
+        if claim is None or is_used:
+            return None
+        meta = claim.metadata
+        if FINALIZER in meta.finalizers and not claim.is_allocated:
+            finalizers = [f for f in meta.finalizers if f != FINALIZER]
+            problem = yield from self._patch(claim, {"metadata": {"finalizers": finalizers or None}}, "")
+            if problem is not None:
+                return problem
+        owner = meta.controller
+        if owner is None or owner.kind != "Pod" or meta.deletion_timestamp is not None:
+            return None
+        pod = self.index.pods.get(f"{meta.namespace}/{owner.name}")
+        if pod is not None and (pod.metadata.uid != owner.uid or pod.is_done):
+            body = {"preconditions": {"uid": meta.uid}}
+            response = yield Request("delete", CLAIMS, meta.namespace, meta.name, orjson.dumps(body))
+            if response.code not in _OK and response.code != 404:
+                return f"delete claim: {response.message}"
+        return None
+
+    def _patch(self, claim: ClaimView, patch: dict[str, Any], subresource: str) -> Task:
+        """Patch the claim as it was read: anything newer is a conflict, and the claim is looked at again."""
+        meta = claim.metadata
+        guard = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+        body = {**patch, "metadata": {**guard, **patch.get("metadata", {})}}
+        request = Request("patch", CLAIMS, meta.namespace, meta.name, orjson.dumps(body), subresource, MERGE_PATCH)
+        response = yield request
+        if response.code == 404:
+            return None
+        if response.code not in _OK:
+            return f"patch claim: {response.message}"
+        self.index.set_claim(DECODE_CLAIM(response.body))
+        return None
