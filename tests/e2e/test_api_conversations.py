@@ -1,6 +1,7 @@
 """Conversations recorded from kube-apiserver, held again with our server over HTTP.
 
-What differs by nature (uids, versions, times, generated names) is compared by presence only; managedFields are left out.
+What differs by nature (uids, versions, times, generated names) is compared by presence only; managedFields are left
+out.
 """
 
 import asyncio
@@ -27,7 +28,8 @@ _IDS = (
 )  # fmt: skip
 # The message quotes the whole object with its managedFields, which we do not keep.
 _KNOWN_DIFFERENCES = {("patches-configmap", 14)}
-_CONVERSATIONS = {c["id"]: c["steps"] for c in map(json.loads, gzip.open(_GOLDEN))}
+_LINES = gzip.decompress(_GOLDEN.read_bytes()).splitlines()
+_CONVERSATIONS = {c["id"]: c["steps"] for c in map(json.loads, _LINES)}
 
 
 @pytest.fixture

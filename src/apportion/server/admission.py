@@ -44,7 +44,9 @@ class Admission:
         try:
             done = admit(tree, resource.kind, self._get_context())
         except ValidationError as error:
-            why = error.detail.removeprefix("Forbidden: ").removesuffix(_OFFLINE_ADVICE)
+            if error.detail.startswith("Forbidden: "):  # a rule about a field, wherever it is checked
+                raise errors.invalid(resource.group, resource.kind.name, name, [error]) from None
+            why = error.detail.removesuffix(_OFFLINE_ADVICE)
             raise errors.forbidden(resource.group, resource.plural, name, why) from None
         if resource.storage == "services":
             done = assign_address(done, self._store, self._rng)

@@ -25,7 +25,7 @@ _WITHOUT_STATUS: Final = frozenset({("", "Event")})
 # Who answers a deletion with the object instead of with a Status.
 _RETURNS_DELETED: Final = frozenset({"pods", "services", "serviceaccounts", "persistentvolumes", "podtemplates",
                                      "persistentvolumeclaims", "resourcequotas", "replicationcontrollers"})  # fmt: skip
-_RETURNING_GROUPS: Final = frozenset({"resource.k8s.io", "storage.k8s.io", "scheduling.k8s.io"}) - {"scheduling.k8s.io"}
+_RETURNING_GROUPS: Final = frozenset({"resource.k8s.io", "storage.k8s.io"})
 
 
 @dataclass(frozen=True, slots=True)

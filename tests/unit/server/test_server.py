@@ -174,7 +174,7 @@ def test_what_no_client_should_send_is_answered_and_changes_nothing() -> None:
 
 def test_old_versions_of_a_claim_are_converted_both_ways() -> None:
     api = Api()
-    old, new = ("/apis/resource.k8s.io/%s/namespaces/default/resourceclaims" % v for v in ("v1beta1", "v1"))
+    old, new = (f"/apis/resource.k8s.io/{v}/namespaces/default/resourceclaims" for v in ("v1beta1", "v1"))
     claim = {
         "apiVersion": "resource.k8s.io/v1beta1",
         "kind": "ResourceClaim",

@@ -214,7 +214,7 @@ class Scheduler:
         result = self.search.post_filter(pod, plan, diagnosis) if self._preempts else None
         message = diagnosis.message()
         if result is not None:
-            message += f" preemption: {result.status.message}"
+            message += f" {'' if result.commands else 'preemption: '}{result.status.message}"
         self.attempts["unschedulable"] += 1
         self.queue.add_unschedulable(entity, diagnosis.unschedulable_plugins(), diagnosis.pending_plugins())
         nominated = self._nominate(pod, result)
@@ -222,6 +222,8 @@ class Scheduler:
             self._send(command)
         if result is not None and nominated:
             self._evict(pod, result, nominated)
+        for command in result.commands if result is not None else ():
+            self._send(command)
 
     def _nominate(self, pod: PodInfo, result: PostFilterResult | None) -> str | None:
         """Follow PostFilter's nomination; returns what the API has to hear of it, None for nothing."""

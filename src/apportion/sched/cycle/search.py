@@ -143,7 +143,7 @@ class NodeSearch:
         probe = self._probe(pod, plan)
         for plugin in self._profiles[pod.scheduler_name].post_filters if diagnosis.node_count else ():
             result = plugin.post_filter(pod, diagnosis, probe)
-            if result.status.code is not Code.UNSCHEDULABLE:
+            if result.status.code is not Code.UNSCHEDULABLE or result.commands:
                 break
         return result
 

@@ -102,6 +102,8 @@ def _preempt(scheduler: Scheduler, pod: PodInfo, plan: Plan, diagnosis: Diagnosi
     result = scheduler.search.post_filter(pod, plan, diagnosis)
     if result is None:
         return None
+    if result.commands:
+        return Preemption(None, [], result.status.message)
     victims = sorted(v.key for v in result.victims)
     return Preemption(result.nominated_node_name or None, victims, f"preemption: {result.status.message}")
 

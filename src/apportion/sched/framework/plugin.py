@@ -177,12 +177,14 @@ class PostFilterResult:
     """What PostFilter achieved.
 
     ``nominated_node_name`` is the node that the pod shall get, "" to clear an earlier nomination, None to leave it.
-    ``victims`` are the pods that have to go.
+    ``victims`` are the pods that have to go, ``commands`` what else has to be done; with commands no other plugin is
+    asked, since what they free may be enough.
     """
 
     status: Status
     nominated_node_name: str | None = None
     victims: tuple[PodInfo, ...] = ()
+    commands: tuple[Command, ...] = ()
 
 
 @runtime_checkable

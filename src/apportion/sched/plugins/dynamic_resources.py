@@ -5,17 +5,26 @@ from dataclasses import dataclass
 
 from apportion.alloc import Allocator, Problem
 from apportion.api.resource import AllocationResult
+from apportion.api.selectors import compile_node_selector
 from apportion.api.view import NodeSelector
 from apportion.sched.framework.columns import ZeroScore
 from apportion.sched.framework.commands import (
     AddClaimFinalizer,
     AllocateClaim,
     Command,
+    DeallocateClaim,
     ReserveClaim,
     UnreserveClaim,
 )
-from apportion.sched.framework.plugin import NOTHING_TO_FILTER, CommandGenerator, PreFilterResult
-from apportion.sched.framework.status import Status, error, unresolvable
+from apportion.sched.framework.diagnosis import Diagnosis
+from apportion.sched.framework.plugin import (
+    NOTHING_TO_FILTER,
+    CommandGenerator,
+    NodeProbe,
+    PostFilterResult,
+    PreFilterResult,
+)
+from apportion.sched.framework.status import Status, error, unresolvable, unschedulable
 from apportion.sched.plugins.claim_lookup import find_claims
 from apportion.sched.plugins.device_columns import DeviceColumn, DeviceScore
 from apportion.sched.plugins.handle import Handle
@@ -83,7 +92,7 @@ class DynamicResources:
         for claim in found.claims:
             if claim.allocation is None:
                 if self._state.claims.find_pending(claim.uid) is not None:
-                    text = f"resource claim {claim.meta.name} is in the process of being allocated"
+                    text = f"resource claim {claim.key} is in the process of being allocated"
                     return PreFilterResult(status=unresolvable(self.name, text))
                 to_allocate.append(claim)
         return self._judge(found.claims, tuple(to_allocate))
@@ -118,6 +127,26 @@ class DynamicResources:
         if not isinstance(state, ClaimState) or state.problem is None:
             return self._zero
         return state.column.score
+
+    def post_filter(self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe) -> PostFilterResult:
+        """Free one allocated claim of the pod that nobody else uses and that some node cannot use, to place it anew."""
+        for claim in find_claims(self._state, pod).claims:
+            if claim.allocation is None or any(r.uid != pod.uid for r in claim.status.reserved_for):
+                continue
+            if claim.allocation.node_selector is not None and self._is_shut_out(claim.allocation.node_selector):
+                meta = claim.meta
+                command = DeallocateClaim(meta.namespace, meta.name, meta.uid, meta.resource_version)
+                status = unschedulable(self.name, "deallocation of ResourceClaim completed")
+                return PostFilterResult(status, commands=(command,))
+        return PostFilterResult(unschedulable(self.name, "still not schedulable"))
+
+    def _is_shut_out(self, selector: NodeSelector) -> bool:
+        """Return whether some node cannot use a claim whose allocation has this selector."""
+        nodes = self._state.nodes
+        matcher = compile_node_selector(selector)
+        return any(
+            view is not None and not matcher.matches(view.metadata.name, view.metadata.labels) for view in nodes.views
+        )
 
     # ---- reserve ------------------------------------------------------------------------------------------
 

@@ -18,8 +18,7 @@ _SYSTEM_FIELDS: Final = (
 _COUNTED: Final = frozenset({
     ("", "Pod"), ("", "ReplicationController"), ("apps", "Deployment"), ("apps", "ReplicaSet"), ("apps", "StatefulSet"),
     ("apps", "DaemonSet"), ("batch", "Job"), ("batch", "CronJob"), ("policy", "PodDisruptionBudget"),
-    ("scheduling.k8s.io", "PriorityClass"), ("scheduling.k8s.io", "PodGroup"),
-    ("scheduling.k8s.io", "CompositePodGroup"), ("scheduling.k8s.io", "Workload"),
+    ("scheduling.k8s.io", "PriorityClass"),
     ("resource.k8s.io", "ResourceSlice"), ("resource.k8s.io", "DeviceClass"), ("resource.k8s.io", "DeviceTaintRule"),
     ("networking.k8s.io", "Ingress"), ("networking.k8s.io", "NetworkPolicy"),
 })  # fmt: skip
