@@ -2,6 +2,7 @@
 
 from msgspec import field
 
+from apportion.api.pod_volumes import Volume
 from apportion.api.view import (
     Condition,
     LabelSelector,
@@ -129,25 +130,6 @@ class TopologySpreadConstraint(View):
     node_affinity_policy: str = "Honor"
     node_taints_policy: str = "Ignore"
     match_label_keys: tuple[str, ...] = ()
-
-
-class PersistentVolumeClaimVolumeSource(View):
-    claim_name: str = ""
-
-
-class EphemeralVolumeSource(View):
-    """A generic ephemeral volume; its claim is named ``<pod>-<volume>``."""
-
-
-class ImageVolumeSource(View):
-    reference: str = ""
-
-
-class Volume(View):
-    name: str = ""
-    persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
-    ephemeral: EphemeralVolumeSource | None = None
-    image: ImageVolumeSource | None = None
 
 
 class PodSchedulingGate(View):

@@ -3,7 +3,13 @@
 from msgspec import field
 
 from apportion.api.core import ResourceRequirements
-from apportion.api.view import LabelSelector, NodeSelector, ObjectMeta, ResourceList, View
+from apportion.api.view import LabelSelector, NodeSelector, ObjectMeta, QuantityText, ResourceList, View
+
+# the annotations through which scheduler, volume controller and provisioners tell each other of a binding
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 class VolumeNodeAffinity(View):
@@ -17,9 +23,11 @@ class CSIPersistentVolumeSource(View):
 
 class ObjectReference(View):
     kind: str = ""
+    api_version: str = ""
     namespace: str = ""
     name: str = ""
     uid: str = ""
+    resource_version: str = ""
 
 
 class PersistentVolumeSpec(View):
@@ -27,6 +35,7 @@ class PersistentVolumeSpec(View):
     access_modes: tuple[str, ...] = ()
     claim_ref: ObjectReference | None = None
     storage_class_name: str = ""
+    volume_attributes_class_name: str | None = None
     volume_mode: str = "Filesystem"
     node_affinity: VolumeNodeAffinity | None = None
     csi: CSIPersistentVolumeSource | None = None
@@ -43,12 +52,25 @@ class PersistentVolume(View):
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
     status: VolumePhase = VolumePhase()
 
+    @property
+    def class_name(self) -> str:
+        """The storage class; the old annotation comes first."""
+        return self.metadata.annotations.get(_OLD_CLASS, self.spec.storage_class_name)
+
+    def is_meant_for(self, claim: "PersistentVolumeClaim") -> bool:
+        """Return whether the volume's claimRef names ``claim``; a claimRef without uid fits any of that name."""
+        ref = self.spec.claim_ref
+        if ref is None or (ref.namespace, ref.name) != (claim.metadata.namespace, claim.metadata.name):
+            return False
+        return not ref.uid or ref.uid == claim.metadata.uid
+
 
 class PersistentVolumeClaimSpec(View):
     access_modes: tuple[str, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
     selector: LabelSelector | None = None
     storage_class_name: str | None = None
+    volume_attributes_class_name: str | None = None
     volume_name: str = ""
     volume_mode: str = "Filesystem"
 
@@ -57,6 +79,16 @@ class PersistentVolumeClaim(View):
     metadata: ObjectMeta = ObjectMeta()
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
     status: VolumePhase = VolumePhase()
+
+    @property
+    def class_name(self) -> str:
+        """The storage class, empty when none is named; the old annotation comes first."""
+        return self.metadata.annotations.get(_OLD_CLASS, self.spec.storage_class_name or "")
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the binding is complete on both sides."""
+        return bool(self.spec.volume_name) and BIND_COMPLETED in self.metadata.annotations
 
 
 class TopologyLabelRequirement(View):
@@ -104,3 +136,28 @@ class CSIDriverSpec(View):
 class CSIDriver(View):
     metadata: ObjectMeta = ObjectMeta()
     spec: CSIDriverSpec = CSIDriverSpec()
+
+
+class CSIStorageCapacity(View):
+    """How much storage of one class can be had in one segment of the cluster; no topology means nowhere."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    storage_class_name: str = ""
+    node_topology: LabelSelector | None = None
+    capacity: QuantityText | None = None
+    maximum_volume_size: QuantityText | None = None
+
+
+class VolumeAttachmentSource(View):
+    persistent_volume_name: str | None = None
+
+
+class VolumeAttachmentSpec(View):
+    attacher: str = ""
+    node_name: str = ""
+    source: VolumeAttachmentSource = VolumeAttachmentSource()
+
+
+class VolumeAttachment(View):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: VolumeAttachmentSpec = VolumeAttachmentSpec()

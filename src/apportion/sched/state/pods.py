@@ -227,7 +227,7 @@ class PodReader:
         spec = msgspec.structs.replace(_DECODE_SPEC(raw), node_name="")
         spec = msgspec.structs.replace(
             spec,
-            volumes=tuple(v for v in spec.volumes if v.persistent_volume_claim or v.ephemeral or v.image),
+            volumes=tuple(v for v in spec.volumes if v.matters),
         )
         content = msgspec.json.encode(spec)
         template = self._by_content.get(content)
