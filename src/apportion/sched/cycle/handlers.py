@@ -32,7 +32,7 @@ class EventHandlers:
         self._scheduler = scheduler
         self._state = scheduler.state
         self._queue = scheduler.queue
-        self._pending: dict[str, PodInfo] = {}  # pods without a node that are ours to schedule, by uid
+        self._pending = scheduler.pending
 
     # ---- pods ---------------------------------------------------------------------------------------------
 
@@ -69,16 +69,26 @@ class EventHandlers:
         if pod.uid in self._state.assumed:
             return  # its binding is under way; the event that shows its node follows
         events = [ClusterEvent("TargetPod", action) for action in pod_changes(known, pod)]
+        nominated = self._queue.nominator.find_node(pod.uid)
         self._queue.update(known, pod, events)
+        if nominated and self._queue.nominator.find_node(pod.uid) != nominated:
+            self._release_nomination(known)
 
     def pod_gone(self, uid: str) -> None:
         """A pod was deleted or has ended."""
         pending = self._pending.pop(uid, None)
+        nominated = self._queue.nominator.find_node(uid)
         if pending is not None:
             self._queue.delete(pending)
         known = self._state.remove_pod(uid)
         if known is not None:
             self._queue.move_all(ASSIGNED_POD_DELETE, known, None)
+        elif pending is not None and nominated:
+            self._release_nomination(pending)
+
+    def _release_nomination(self, pod: PodInfo) -> None:
+        """The room that was kept for a pod is free for those that had to respect it."""
+        self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.priority <= pod.priority)
 
     # ---- nodes --------------------------------------------------------------------------------------------
 

@@ -89,6 +89,7 @@ class Scheduler:
             queue_config or QueueConfig(),
         )
         self.search = NodeSearch(state, profiles, self.queue.nominator, rng)
+        self.pending: dict[str, PodInfo] = {}  # pods without a node that are ours to schedule, by uid
         self.attempts = {"scheduled": 0, "unschedulable": 0, "error": 0}
         self._preempts = preempts
         self._evictions: dict[int, PodInfo] = {}  # by command number: for whom the victim has to go
@@ -216,7 +217,7 @@ class Scheduler:
         if result is not None:
             message += f" {'' if result.commands else 'preemption: '}{result.status.message}"
         self.attempts["unschedulable"] += 1
-        self.queue.add_unschedulable(entity, diagnosis.unschedulable_plugins(), diagnosis.pending_plugins())
+        self._requeue(entity, diagnosis.unschedulable_plugins(), diagnosis.pending_plugins())
         nominated = self._nominate(pod, result)
         for command in failure_commands(pod, UNSCHEDULABLE, message, nominated):
             self._send(command)
@@ -242,19 +243,28 @@ class Scheduler:
             if isinstance(command, DeletePod):
                 self._evictions[self._commands] = pod
 
+    def _requeue(self, entity: QueuedPod[PodInfo], unschedulable: frozenset[str], pending: frozenset[str]) -> None:
+        """Take the pod back as the API has it now; one that is gone or has a node by now is not tried again."""
+        current = self.pending.get(entity.uid)
+        if current is None:
+            self.queue.done(entity.uid)
+            return
+        entity.pod = current
+        self.queue.add_unschedulable(entity, unschedulable, pending)
+
     def _settle_failure(self, entity: QueuedPod[PodInfo], pod: PodInfo, status: Status) -> None:
         """Requeue after Reserve or the binding failed: by its plugin when rejected, by error backoff otherwise."""
         if not status.code.is_rejected:
             self._fail(entity, pod, status.message)
             return
         self.attempts["unschedulable"] += 1
-        self.queue.add_unschedulable(entity, frozenset({status.plugin}), frozenset())
+        self._requeue(entity, frozenset({status.plugin}), frozenset())
         text = f"0/{self.state.nodes.count} nodes are available: 1 {status.message}."
         for command in failure_commands(pod, UNSCHEDULABLE, text):
             self._send(command)
 
     def _fail(self, entity: QueuedPod[PodInfo], pod: PodInfo, message: str) -> None:
         self.attempts["error"] += 1
-        self.queue.add_unschedulable(entity, frozenset(), frozenset())
+        self._requeue(entity, frozenset(), frozenset())
         for command in failure_commands(pod, SCHEDULER_ERROR, message):
             self._send(command)
