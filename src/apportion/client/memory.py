@@ -10,11 +10,11 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
+from apportion.client.events import EVENTS
 from apportion.client.transport import JSON_PATCH, OnDone, Request, Response, Transport, WatchSink
 
 Tree: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str, str]  # resource, namespace, name
-_EVENTS: Final = "events"
 DELETED_AT: Final = "2026-01-01T00:00:00Z"  # there is no clock here; that it is set is what counts
 
 
@@ -105,7 +105,7 @@ class MemoryTransport(Transport):
 
     def _create(self, request: Request) -> Response:
         tree = orjson.loads(request.body)
-        if request.resource == _EVENTS:
+        if request.resource == EVENTS:
             if self.keep_events:
                 self.events.append(tree)
             return Response(201)

@@ -13,7 +13,10 @@ STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call. ``resource`` is the plural; an empty ``namespace`` means cluster scope or all namespaces."""
+    """One call. ``resource`` is the plural, or ``plural.group``.
+
+    An empty ``namespace`` means cluster scope or all namespaces.
+    """
 
     verb: str  # get, list, create, update, patch, delete
     resource: str

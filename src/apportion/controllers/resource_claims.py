@@ -15,7 +15,17 @@ from apportion.api.core import PodResourceClaim
 from apportion.api.identity import claim_name_prefix
 from apportion.api.resource import ResourceClaimConsumerReference
 from apportion.base import Clock, Rng
-from apportion.client import MERGE_PATCH, Request, Response, Task, Transport, run_task
+from apportion.client import (
+    MERGE_PATCH,
+    PodEvent,
+    Request,
+    Response,
+    Task,
+    Transport,
+    create_event,
+    format_micro_time,
+    run_task,
+)
 from apportion.controllers.claim_views import (
     DECODE_CLAIM,
     DECODE_POD,
@@ -32,6 +42,7 @@ from apportion.controllers.work_queue import WorkQueue
 
 CLAIMS: Final = "resourceclaims"
 FAILURES_MAX: Final = 1000
+NOTE_MAX: Final = 1024  # characters of an event's text
 _OK: Final = range(200, 300)
 Key = tuple[str, str]  # "pod" or "claim", and namespace/name
 
@@ -49,6 +60,7 @@ class ResourceClaimController:
 
     def __init__(self, transport: Transport, clock: Clock, rng: Rng) -> None:
         self._transport = transport
+        self._clock = clock
         self._rng = rng
         self.index = ClaimIndex()
         self.queue: WorkQueue[Key] = WorkQueue(clock)
@@ -221,17 +233,11 @@ class ResourceClaimController:
         return None
 
     def _event(self, pod: PodView, note: str) -> Request:
-        body = {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {"namespace": pod.metadata.namespace, "generateName": f"{pod.metadata.name}."},
-            "type": "Warning",
-            "reason": "FailedResourceClaimCreation",
-            "note": note,
-            "reportingController": "resource_claim",
-            "regarding": {"kind": "Pod", "namespace": pod.metadata.namespace, "name": pod.metadata.name},
-        }
-        return Request("create", "events", pod.metadata.namespace, "", orjson.dumps(body))
+        meta = pod.metadata
+        who = (meta.namespace, meta.name, meta.uid)
+        what = ("Warning", "FailedResourceClaimCreation", "CreateResourceClaim", note[:NOTE_MAX])
+        event = PodEvent(*who, *what, "resource_claim")
+        return create_event(event, format_micro_time(self._clock.now()))
 
     # ---- claims -------------------------------------------------------------------------------------------
 
@@ -247,16 +253,18 @@ class ResourceClaimController:
                 valid.append(reference)
         protected = FINALIZER in claim.metadata.finalizers
         problem = None
+        # a claim with the finalizer and no reservation may be one that the scheduler is about to allocate
+        is_released = not valid and (bool(claim.status.reserved_for) or claim.metadata.deletion_timestamp is not None)
         if len(valid) < len(claim.status.reserved_for):
             status: dict[str, Any] = {"reservedFor": [msgspec.to_builtins(r) for r in valid] or None}
             if not valid and protected:
                 status["allocation"] = None
             problem = yield from self._patch(claim, {"status": status}, "status")
-        elif protected and claim.metadata.deletion_timestamp is not None and not valid and claim.is_allocated:
+        elif protected and is_released and claim.is_allocated:
             problem = yield from self._patch(claim, {"status": {"allocation": None}}, "status")
         if problem is not None:
             return problem
-        return (yield from self._let_go(key, bool(valid)))
+        return (yield from self._let_go(key, bool(valid), is_released))
 
     def _is_needed(
         self, claim: ClaimView, reference: ResourceClaimConsumerReference
@@ -278,13 +286,13 @@ class ResourceClaimController:
             pod = DECODE_POD(response.body)
         return pod if pod.metadata.uid == reference.uid and not pod.is_done else None
 
-    def _let_go(self, key: str, is_used: bool) -> Task:
-        """Remove the finalizer of an unused claim, and delete one that was made for a pod that is done."""
+    def _let_go(self, key: str, is_used: bool, is_released: bool) -> Task:
+        """Remove the finalizer of a released claim, and delete one that was made for a pod that is done."""
         claim = self.index.claims.get(key)
         if claim is None or is_used:
             return None
         meta = claim.metadata
-        if FINALIZER in meta.finalizers and not claim.is_allocated:
+        if is_released and FINALIZER in meta.finalizers and not claim.is_allocated:
             finalizers = [f for f in meta.finalizers if f != FINALIZER]
             problem = yield from self._patch(claim, {"metadata": {"finalizers": finalizers or None}}, "")
             if problem is not None:

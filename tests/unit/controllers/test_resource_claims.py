@@ -162,6 +162,14 @@ def test_the_last_consumer_frees_the_devices_and_others_keep_them() -> None:
     assert found["status"] == {} and not found["metadata"].get("finalizers")
 
 
+def test_the_finalizer_of_a_claim_that_is_about_to_be_allocated_stays() -> None:
+    """The scheduler adds it in a write of its own, before the allocation."""
+    rig = Rig()
+    rig.put("resourceclaims", claim(allocated=False, finalizers=[FINALIZER]))
+    (kept,) = rig.claims()
+    assert kept["metadata"]["finalizers"] == [FINALIZER]
+
+
 def test_a_deleted_claim_with_a_stale_reservation_goes_after_a_restart() -> None:
     """kubernetes#132334: reserved for a pod that is gone, being deleted, finalizer still there."""
     rig = Rig()

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from apportion.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
+from apportion.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, PodEvent, Request, create_event
 from apportion.sched.framework import (
     AddClaimFinalizer,
     AllocateClaim,
@@ -116,19 +116,8 @@ def _clear_nomination(c: ClearNomination, now: str) -> Request:
 
 
 def _emit(c: EmitEvent, now: str) -> Request:
-    body = {
-        "apiVersion": "events.k8s.io/v1",
-        "kind": "Event",
-        "metadata": {"namespace": c.namespace, "generateName": f"{c.name}."},
-        "eventTime": now,
-        "type": c.type,
-        "reason": c.reason,
-        "action": c.action,
-        "note": c.note,
-        "reportingController": "default-scheduler",
-        "regarding": {"kind": "Pod", "namespace": c.namespace, "name": c.name, "uid": c.uid},
-    }
-    return Request("create", "events", c.namespace, "", orjson.dumps(body))
+    event = PodEvent(c.namespace, c.name, c.uid, c.type, c.reason, c.action, c.note, "default-scheduler")
+    return create_event(event, now)
 
 
 _BUILDERS: Final[dict[type, Any]] = {

@@ -1,7 +1,6 @@
 """The shell: feeds what the API says into the scheduler, and carries out what the scheduler decides."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
@@ -20,7 +19,7 @@ from apportion.api.core import (
 from apportion.api.resource import DeviceClass, DeviceTaintRule, ResourceSlice
 from apportion.api.view import View
 from apportion.base import Clock
-from apportion.client import Response, Transport
+from apportion.client import Response, Transport, format_micro_time
 from apportion.sched.cycle import EventHandlers, Scheduler
 from apportion.sched.framework import Outcome
 from apportion.sched.shell.requests import request_of
@@ -118,7 +117,7 @@ class Shell:
     def _timestamp(self) -> str:
         now_s = self._clock.now()
         if self._now[0] != now_s:
-            self._now = (now_s, datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+            self._now = (now_s, format_micro_time(now_s))
         return self._now[1]
 
 
