@@ -5,7 +5,7 @@ from typing import Final
 from apportion.api import Tree
 from apportion.api.validation import SYSTEM_PRIORITY_CLASSES
 from apportion.server.objects import Objects
-from apportion.server.resources import get_stored_resource
+from apportion.server.resources import get_resource
 from apportion.store import Key
 
 _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -25,6 +25,6 @@ def create_system_objects(objects: Objects) -> None:
 
 
 def _create(objects: Objects, plural: str, tree: Tree) -> None:
-    resource = get_stored_resource(plural)
+    resource = get_resource(plural)
     if objects.store.find(Key(resource.storage, "", tree["metadata"]["name"])) is None:
         objects.create(tree, resource, dry_run=False)

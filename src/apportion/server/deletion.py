@@ -12,6 +12,7 @@ from apportion.server.bodies import parse_dry_run
 from apportion.server.objects import Objects, Stored
 from apportion.server.request import Parameters, Target
 from apportion.server.timestamps import format_time, parse_time
+from apportion.server.versions import encode
 
 _PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 _HELD_BY: Final = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
@@ -86,7 +87,7 @@ def delete_object(objects: Objects, target: Target, options: DeleteOptions) -> D
     if target.resource.plural != "pods":
         new = old  # what is deleted without a wait never was "being deleted"
     if options.dry_run:
-        return Deletion(Stored(new, orjson.dumps(new)), is_gone=True)
+        return Deletion(Stored(new, encode(new)), is_gone=True)
     return Deletion(objects.remove(target, new), is_gone=True)
 
 
@@ -145,7 +146,7 @@ def _terminate_namespace(objects: Objects, target: Target, old: Tree, options: D
         why = "this namespace may not be deleted"
         raise errors.forbidden("", "namespaces", target.name, why)
     if old["metadata"].get("deletionTimestamp"):
-        return Deletion(Stored(old, orjson.dumps(old)), is_gone=False)
+        return Deletion(Stored(old, encode(old)), is_gone=False)
     now = format_time(objects.clock.now())
     status = {**(old.get("status") or {}), "phase": "Terminating"}
     new = {**old, "metadata": {**old["metadata"], "deletionTimestamp": now}, "status": status}

@@ -116,12 +116,16 @@ def find_resource(group: str, version: str, plural: str) -> Resource | None:
     return _BY_PATH.get((group, version, plural))
 
 
-def get_stored_resource(plural: str) -> Resource:
-    """Return the resource in the version in which it is stored; raises KeyError when it is not served."""
+def get_resource(name: str) -> Resource:
+    """Return the resource of a plural in the version in which it is stored, or of ``plural.group`` as kubectl has it.
+
+    Raises KeyError when it is not served.
+    """
+    plural, _, group = name.partition(".")
     for resource in RESOURCES:
-        if resource.plural == plural and resource.is_preferred:
+        if resource.plural == plural and (resource.group == group if group else resource.is_preferred):
             return resource
-    raise KeyError(plural)
+    raise KeyError(name)
 
 
 def has_group_version(group: str, version: str) -> bool:

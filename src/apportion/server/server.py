@@ -13,6 +13,8 @@ from apportion.server.discovery import VERSION, find_discovery
 from apportion.server.formats import parse_accept
 from apportion.server.objects import Objects
 from apportion.server.openapi import find_openapi
+from apportion.server.openapi_v2 import CONTENT_TYPE as OPENAPI_V2_TYPE
+from apportion.server.openapi_v2 import get_openapi_v2
 from apportion.server.request import BODY_BYTES_MAX, PATH_BYTES_MAX, ApiRequest, ApiResponse, Parameters, find_target
 from apportion.server.tables import Printer
 from apportion.server.verbs import Verbs
@@ -84,6 +86,8 @@ class Server:
         """Answer the paths beside the objects."""
         if request.path.rstrip("/") in _HEALTH:
             return ApiResponse(200, b"ok", TEXT_TYPE)
+        if request.path == "/openapi/v2":
+            return ApiResponse(200, get_openapi_v2(), OPENAPI_V2_TYPE)
         if request.path == "/version":
             return ApiResponse(200, orjson.dumps(VERSION))
         found = find_discovery(request.path, request.accept)

@@ -13,7 +13,7 @@ import orjson
 from apportion.client import OnDone, Request, Response, Transport, WatchSink
 from apportion.server.errors import encode_status, unknown_resource
 from apportion.server.request import JSON_TYPE, ApiRequest, ApiResponse
-from apportion.server.resources import Resource, get_stored_resource
+from apportion.server.resources import Resource, get_resource
 from apportion.server.server import Server
 from apportion.server.watching import Watch
 
@@ -81,7 +81,7 @@ class InProcessTransport(Transport):
                 self._wake()
 
     def _open(self, plural: str) -> Watch:
-        path = _get_path(get_stored_resource(plural), "", "", "")
+        path = _get_path(get_resource(plural), "", "", "")
         return self._server.watch(ApiRequest("GET", path, "watch=1"))
 
 
@@ -92,7 +92,7 @@ def _get_path(resource: Resource, namespace: str, name: str, subresource: str) -
 
 
 def _translate(request: Request) -> ApiRequest:
-    resource = get_stored_resource(request.resource)
+    resource = get_resource(request.resource)
     name = request.name if request.verb not in ("create", "list") or request.subresource else ""
     path = _get_path(resource, request.namespace, name, request.subresource)
     return ApiRequest(_METHODS[request.verb], path, "", request.body, request.content_type, JSON_TYPE)

@@ -46,7 +46,7 @@ def to_served(tree: Tree, resource: Resource) -> Tree:
 
 def encode(tree: Tree) -> bytes:
     """Return the bytes of an object: kind and apiVersion first, so that a list can leave them out."""
-    return orjson.dumps(tree)
+    return orjson.dumps({"kind": tree["kind"], "apiVersion": tree["apiVersion"], **tree})
 
 
 def serve_bytes(raw: bytes, resource: Resource) -> bytes:

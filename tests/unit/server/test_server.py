@@ -219,6 +219,14 @@ def test_a_fault_of_ours_is_an_answer_too(monkeypatch: pytest.MonkeyPatch) -> No
     assert (code, status["reason"]) == (500, "InternalError")
 
 
+def test_openapi_v2_is_the_protobuf_that_kubectl_reads() -> None:
+    code, raw = Api().call("GET", "/openapi/v2")
+    assert (code, raw[:5]) == (200, b"\x0a\x032.0")
+    at = raw.index(b"/api/v1/namespaces/{name}")
+    assert raw[at - 2 : at] == bytes([1 << 3 | 2, len(b"/api/v1/namespaces/{name}")])
+    assert b'group: ""\nkind: Namespace\nversion: v1\n' in raw[at : at + 400]
+
+
 def test_openapi_names_the_kinds_and_their_fields() -> None:
     api = Api()
     paths = api.get("/openapi/v3")["paths"]

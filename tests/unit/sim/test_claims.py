@@ -1,10 +1,9 @@
 from typing import Any
 
 from apportion.api.admission import AdmissionContext
-from apportion.api.identity import NameGenerator
+from apportion.api.identity import NameGenerator, claim_name_prefix
 from apportion.api.kinds import Tree
 from apportion.base import Rng
-from apportion.api.identity import claim_name_prefix
 from apportion.sim.claims import ClaimedInput, create_claims
 from apportion.sim.manifests import SourcedObject
 
