@@ -1,6 +1,7 @@
 """Controllers: they watch, and write through the client. See README.md."""
 
+from apportion.controllers.node_readiness import NodeReadinessController
 from apportion.controllers.resource_claims import ResourceClaimController
 from apportion.controllers.work_queue import WorkQueue
 
-__all__ = ["ResourceClaimController", "WorkQueue"]
+__all__ = ["NodeReadinessController", "ResourceClaimController", "WorkQueue"]
