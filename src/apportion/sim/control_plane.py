@@ -1,0 +1,118 @@
+"""A whole control plane in one process: API server, controllers and scheduler on one loop, joined by the API alone."""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from apportion.alloc import Features
+from apportion.api.feature_gates import FeatureGates
+from apportion.base import Clock, Rng
+from apportion.client import OnDone, Request, Response, Transport, WatchSink
+from apportion.controllers import NodeReadinessController, ResourceClaimController
+from apportion.sched.cycle import Scheduler
+from apportion.sched.cycle.build import build_scheduler
+from apportion.sched.framework.config import SchedulerConfig
+from apportion.sched.shell import Shell
+from apportion.sched.state import ClusterState
+from apportion.server import InProcessTransport, Server
+
+# decisions in a row before the loop may do something else, such as answering a client
+DECISIONS_MAX: Final = 64
+
+
+class Loop(Protocol):
+    """What drives the control plane: an asyncio loop, or a test."""
+
+    def call_soon(self, callback: Callable[[], None]) -> object:
+        """Call ``callback`` later, in order; may be called from any thread."""
+        ...
+
+    def call_later(self, delay_s: float, callback: Callable[[], None]) -> object:
+        """Call ``callback`` after a delay in seconds."""
+        ...
+
+
+class _Nudging(Transport):
+    """Passes everything on, and tells whenever something arrived."""
+
+    def __init__(self, inner: Transport, nudge: Callable[[], None]) -> None:
+        self._inner = inner
+        self._nudge = nudge
+
+    def submit(self, request: Request, on_done: OnDone) -> None:
+        """Send a request."""
+
+        def done(response: Response) -> None:
+            on_done(response)
+            self._nudge()
+
+        self._inner.submit(request, done)
+
+    def watch(self, resource: str, sink: WatchSink) -> None:
+        """Watch a resource."""
+
+        def arrived(frame: bytes) -> None:
+            sink(frame)
+            self._nudge()
+
+        self._inner.watch(resource, arrived)
+
+
+class ControlPlane:
+    """Scheduler and controllers beside a server. Everything happens in callbacks of ``loop``."""
+
+    def __init__(
+        self,
+        server: Server,
+        loop: Loop,
+        clock: Clock,
+        rng: Rng,
+        config: SchedulerConfig | None = None,
+        gates: FeatureGates | None = None,
+    ) -> None:
+        gates = gates or FeatureGates.parse("")
+        self._loop = loop
+        self._clock = clock
+        self._is_awake = False
+        self._alarm_s: float | None = None
+        self.transport: Transport = _Nudging(InProcessTransport(server, loop.call_soon), self.nudge)
+        state = ClusterState(Features.from_gates(gates.as_dict()))
+        self.scheduler: Scheduler = build_scheduler(config or SchedulerConfig(), state, gates, clock, rng)
+        self._shell = Shell(self.scheduler, self.transport, clock)
+        self.claims = ResourceClaimController(self.transport, clock, rng.fork("resourceClaims"))
+        self.nodes = NodeReadinessController(self.transport, clock)
+
+    def start(self) -> None:
+        """Watch everything and begin."""
+        self.claims.start()
+        self.nodes.start()
+        self._shell.start()
+        self.nudge()
+
+    def nudge(self) -> None:
+        """Have the loop look for work; once is enough, whatever arrives until then."""
+        if not self._is_awake:
+            self._is_awake = True
+            self._loop.call_soon(self._work)
+
+    def _work(self) -> None:
+        self._is_awake = False  # first, so that what arrives meanwhile is looked at
+        now_s = self._clock.now()
+        if self._alarm_s is not None and self._alarm_s <= now_s:
+            self._alarm_s = None
+            self.scheduler.queue.flush()
+        while self.claims.work() or self.nodes.work():
+            pass
+        busy = all(self.scheduler.schedule_one() for _ in range(DECISIONS_MAX))
+        self._shell.send()
+        if busy:
+            self.nudge()
+        else:
+            self._set_alarm(now_s)
+
+    def _set_alarm(self, now_s: float) -> None:
+        """Wake up when the next backoff ends or the next failed key is due."""
+        due = (q.next_wakeup_s() for q in (self.scheduler.queue, self.claims.queue, self.nodes.queue))
+        times = [t for t in due if t is not None]
+        if times and (self._alarm_s is None or min(times) < self._alarm_s):
+            self._alarm_s = min(times)
+            self._loop.call_later(max(self._alarm_s - now_s, 0.0), self.nudge)

@@ -1,0 +1,141 @@
+"""Server, controllers and scheduler together: what a client writes to the API comes back scheduled."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from apportion.base import Rng, VirtualClock
+from apportion.server import ApiRequest, Server
+from apportion.sim.control_plane import ControlPlane
+from apportion.store import MemoryStore
+
+Tree = dict[str, Any]
+AT_ONCE: Tree = {"gracePeriodSeconds": 0}
+PODS = "/api/v1/namespaces/default/pods"
+
+
+class ManualLoop:
+    """Callbacks in order; delayed ones run when the clock gets there."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+        self._ready: deque[Callable[[], None]] = deque()
+        self._later: list[tuple[float, Callable[[], None]]] = []
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        self._ready.append(callback)
+
+    def call_later(self, delay_s: float, callback: Callable[[], None]) -> None:
+        self._later.append((self._clock.now() + delay_s, callback))
+
+    def run(self, seconds: float = 0) -> None:
+        """Run what is ready, and what becomes due within ``seconds``."""
+        end = self._clock.now() + seconds
+        while True:
+            while self._ready:
+                self._ready.popleft()()
+            due = sorted((entry for entry in self._later if entry[0] <= end), key=lambda entry: entry[0])
+            if not due:
+                break
+            self._later.remove(due[0])
+            self._clock.advance_to(max(due[0][0], self._clock.now()))
+            due[0][1]()
+        self._clock.advance_to(end)
+
+
+class Cluster:
+    def __init__(self) -> None:
+        clock = VirtualClock()
+        self.loop = ManualLoop(clock)
+        self.server = Server(MemoryStore(), clock, Rng(1))
+        self.plane = ControlPlane(self.server, self.loop, clock, Rng(0))
+        self.plane.start()
+        self.loop.run()
+
+    def call(self, method: str, path: str, tree: Tree | None = None) -> Tree:
+        body = b"" if tree is None else orjson.dumps(tree)
+        response = self.server.handle(ApiRequest(method, path, body=body, content_type="application/json"))
+        assert response.code < 300, response.body
+        parsed: Tree = orjson.loads(response.body)
+        return parsed
+
+    def add_node(self, name: str) -> None:
+        capacity = {"cpu": "2", "memory": "4Gi", "pods": "10"}
+        status = {"allocatable": capacity, "capacity": capacity, "conditions": [{"type": "Ready", "status": "True"}]}
+        self.call("POST", "/api/v1/nodes", {**head("v1", "Node", name), "status": status})
+
+    def add_pod(self, name: str, cpu: str = "1", **spec: Any) -> None:
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}, **spec.pop("container", {})}
+        self.call("POST", PODS, {**head("v1", "Pod", name), "spec": {"containers": [container], **spec}})
+
+    def node_of(self, name: str) -> str | None:
+        node: str | None = self.call("GET", f"{PODS}/{name}")["spec"].get("nodeName")
+        return node
+
+    def events(self) -> list[tuple[str, str]]:
+        listed = self.call("GET", "/apis/events.k8s.io/v1/events")["items"]
+        return [(e["reason"], e["regarding"]["name"]) for e in listed]
+
+
+def head(version: str, kind: str, name: str) -> Tree:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}}
+
+
+def test_pods_are_bound_and_an_event_says_so() -> None:
+    cluster = Cluster()
+    for name in ("n0", "n1"):
+        cluster.add_node(name)
+    cluster.loop.run()
+    for name in ("p0", "p1", "p2", "p3"):
+        cluster.add_pod(name)
+    cluster.loop.run()
+    assert sorted(cluster.node_of(f"p{i}") or "" for i in range(4)) == ["n0", "n0", "n1", "n1"]
+    assert sorted(cluster.events()) == [("Scheduled", f"p{i}") for i in range(4)]
+    # nodes come with a taint that their Ready condition takes away
+    assert not cluster.call("GET", "/api/v1/nodes/n0")["spec"].get("taints")
+
+
+def test_a_pod_that_fits_nowhere_waits_and_starts_when_room_is_made() -> None:
+    cluster = Cluster()
+    cluster.add_node("n0")
+    cluster.add_pod("big", "2")
+    cluster.loop.run()
+    cluster.add_pod("late", "1")
+    cluster.loop.run()
+    conditions = cluster.call("GET", f"{PODS}/late")["status"]["conditions"]
+    assert [(c["type"], c["status"], c["reason"]) for c in conditions] == [("PodScheduled", "False", "Unschedulable")]
+    assert ("FailedScheduling", "late") in cluster.events()
+    cluster.call("DELETE", f"{PODS}/big", AT_ONCE)
+    cluster.loop.run(seconds=3)
+    assert cluster.node_of("late") == "n0"
+
+
+def test_claims_are_made_from_a_template_allocated_and_freed_with_their_pod() -> None:
+    cluster = Cluster()
+    cluster.add_node("n0")
+    group = "/apis/resource.k8s.io/v1"
+    cluster.call("POST", f"{group}/deviceclasses", {**head("resource.k8s.io/v1", "DeviceClass", "gpu"), "spec": {}})
+    pool = {"name": "n0", "generation": 1, "resourceSliceCount": 1}
+    spec: Tree = {"driver": "gpu.example.com", "nodeName": "n0", "pool": pool, "devices": [{"name": "gpu-0"}]}
+    cluster.call("POST", f"{group}/resourceslices", {**head("resource.k8s.io/v1", "ResourceSlice", "s0"), "spec": spec})
+    claim = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
+    template = {**head("resource.k8s.io/v1", "ResourceClaimTemplate", "one-gpu"), "spec": {"spec": claim}}
+    cluster.call("POST", f"{group}/namespaces/default/resourceclaimtemplates", template)
+    entry = {"name": "gpu", "resourceClaimTemplateName": "one-gpu"}
+    claims = {"container": {"resources": {"claims": [{"name": "gpu"}]}}, "resourceClaims": [entry]}
+    cluster.add_pod("p", **claims)
+    cluster.loop.run(seconds=5)
+    assert cluster.node_of("p") == "n0"
+    (made,) = cluster.call("GET", f"{group}/resourceclaims")["items"]
+    (result,) = made["status"]["allocation"]["devices"]["results"]
+    assert (result["device"], made["status"]["reservedFor"][0]["name"]) == ("gpu-0", "p")
+
+    cluster.add_pod("q", **claims)  # the only device is taken
+    cluster.loop.run(seconds=5)
+    assert cluster.node_of("q") is None
+    cluster.call("DELETE", f"{PODS}/p", AT_ONCE)
+    cluster.call("DELETE", f"{group}/namespaces/default/resourceclaims/{made['metadata']['name']}")
+    cluster.loop.run(seconds=10)
+    assert cluster.node_of("q") == "n0"
