@@ -18,6 +18,7 @@ _VERBS: Final = {
         "Say for each pending pod and every node what speaks for or against it.",
     ),
     "cel": ("apportion.cli.cel", "Try a CEL device selector on the devices of resource slices."),
+    "up": ("apportion.cli.up", "Run a control plane in one process, for kubectl and other clients."),
     "bench": ("apportion.cli.bench", "Measure scheduling speed."),
 }
 

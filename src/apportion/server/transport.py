@@ -4,9 +4,10 @@ Not a short cut: bytes go in and come out, every request passes the same doors a
 ``submit`` has returned and once it is durable, and a watch hears of a change after the commit, not inside it.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import orjson
 
@@ -19,6 +20,9 @@ from apportion.server.watching import Watch
 
 # Calls a function later, from the loop; may be used from any thread (``loop.call_soon_threadsafe``).
 CallSoon: TypeAlias = Callable[[Callable[[], None]], object]
+
+_T = TypeVar("_T")
+_log = logging.getLogger(__name__)
 
 _METHODS: Final = {
     "get": "GET", "list": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE",
@@ -71,11 +75,11 @@ class InProcessTransport(Transport):
         durable = self._server.store.durable_revision
         while self._waiting and self._waiting[0][0].revision <= durable:
             response, on_done = self._waiting.popleft()
-            on_done(_to_response(response))
+            _call(on_done, _to_response(response))
         for i, (resource, watch, sink) in enumerate(self._watches):
             for frame in watch.read():
                 if not watch.ended:
-                    sink(frame)
+                    _call(sink, frame)
             if watch.ended:
                 self._watches[i] = (resource, self._open(resource), sink)
                 self._wake()
@@ -83,6 +87,14 @@ class InProcessTransport(Transport):
     def _open(self, plural: str) -> Watch:
         path = _get_path(get_resource(plural), "", "", "")
         return self._server.watch(ApiRequest("GET", path, "watch=1"))
+
+
+def _call(listener: Callable[[_T], None], what: _T) -> None:
+    """Tell a listener; its fault costs this one call and nothing else."""
+    try:
+        listener(what)
+    except Exception as fault:
+        _log.error("a listener of the API failed: %r", fault, exc_info=True)
 
 
 def _get_path(resource: Resource, namespace: str, name: str, subresource: str) -> str:

@@ -1,0 +1,161 @@
+"""``apportion up`` as a process of its own, spoken to over HTTP."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+import yaml
+
+_MAIN = "from apportion.cli import main; main()"
+_PODS = "/api/v1/namespaces/default/pods"
+_DRA = "/apis/resource.k8s.io/v1"
+Tree = dict[str, Any]
+
+
+class Up:
+    """One running process; ``url`` is its address."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.kubeconfig = folder / "kubeconfig"
+        command = [sys.executable, "-c", _MAIN, "up", "--kubeconfig", str(self.kubeconfig), *options]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.match(r"ready: (http://127\.0\.0\.1:\d+)", line)
+        assert found, line
+        self.url = found[1]
+
+    def call(self, method: str, path: str, tree: Tree | None = None) -> Tree:
+        body = None if tree is None else json.dumps(tree).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self.url + path, body, headers, method=method)
+        with urllib.request.urlopen(request, timeout=20) as response:
+            parsed: Tree = json.load(response)
+        return parsed
+
+    def create(self, path: str, kind: str, name: str, version: str = "v1", **more: Any) -> Tree:
+        return self.call("POST", path, {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **more})
+
+    def stop(self) -> str:
+        self.process.send_signal(signal.SIGINT)
+        output, _ = self.process.communicate(timeout=20)
+        assert self.process.returncode == 0, output
+        return output
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Up]]:
+    started: list[Up] = []
+
+    def run(*options: str) -> Up:
+        started.append(Up(tmp_path, *options))
+        return started[-1]
+
+    yield run
+    for up in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(up.process.pid, signal.SIGKILL)
+        up.process.wait(20)
+
+
+def eventually(read: Callable[[], Any], wanted: Any) -> None:
+    """Ask until the answer is as wanted; gives up after a while."""
+    answer = None
+    for _ in range(400):
+        answer = read()
+        if answer == wanted:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{answer!r} instead of {wanted!r}")
+
+
+def phase(up: Up, name: str) -> tuple[str, str]:
+    pod = up.call("GET", f"{_PODS}/{name}")
+    return pod["spec"].get("nodeName", ""), pod["status"]["phase"]
+
+
+def pod_spec(**more: Any) -> Tree:
+    return {"containers": [{"name": "c", "image": "i"}], **more}
+
+
+def test_a_pod_runs_and_goes(start: Callable[..., Up]) -> None:
+    up = start("--nodes", "1")
+    config = yaml.safe_load(up.kubeconfig.read_text())
+    assert config["clusters"][0]["cluster"]["server"] == up.url
+    up.create(_PODS, "Pod", "web", spec=pod_spec())
+    eventually(lambda: phase(up, "web"), ("node-0", "Running"))
+    up.call("DELETE", f"{_PODS}/web")
+    eventually(lambda: up.call("GET", _PODS)["items"], [])
+    assert "stopped" in up.stop()
+
+
+def test_a_pod_gets_a_device_and_gives_it_back(start: Callable[..., Up]) -> None:
+    up = start("--nodes", "2")
+    group = "resource.k8s.io/v1"
+    up.create(f"{_DRA}/deviceclasses", "DeviceClass", "gpu", group, spec={})
+    pool = {"name": "node-1", "generation": 1, "resourceSliceCount": 1}
+    devices = {"driver": "gpu.example.com", "nodeName": "node-1", "pool": pool, "devices": [{"name": "gpu-0"}]}
+    up.create(f"{_DRA}/resourceslices", "ResourceSlice", "s", group, spec=devices)
+    claim = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
+    templates = f"{_DRA}/namespaces/default/resourceclaimtemplates"
+    up.create(templates, "ResourceClaimTemplate", "one", group, spec={"spec": claim})
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "one"}]
+    up.create(_PODS, "Pod", "first", spec=pod_spec(resourceClaims=claims))
+    eventually(lambda: phase(up, "first"), ("node-1", "Running"))
+    up.create(_PODS, "Pod", "second", spec=pod_spec(resourceClaims=claims))
+
+    def reasons() -> list[str]:
+        status = up.call("GET", f"{_PODS}/second")["status"]
+        return [c["reason"] for c in status.get("conditions", [])]
+
+    eventually(reasons, ["Unschedulable"])
+    up.call("DELETE", f"{_PODS}/first")
+    eventually(lambda: phase(up, "second"), ("node-1", "Running"))
+
+
+def test_a_data_dir_survives_kill_9_and_belongs_to_one_process(start: Callable[..., Up], tmp_path: Path) -> None:
+    options = ("--nodes", "1", "--kubelets", "none", "--data-dir", str(tmp_path / "data"))
+    up = start(*options)
+    kept = up.create("/api/v1/namespaces/default/configmaps", "ConfigMap", "kept", data={"a": "b"})
+    command = [sys.executable, "-c", _MAIN, "up", *options]
+    second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert second.returncode == 1 and "another process uses it" in second.stderr
+    up.process.kill()
+    up.process.wait(20)
+    up = start(*options)
+    assert up.call("GET", "/api/v1/namespaces/default/configmaps/kept") == kept
+    up.create(_PODS, "Pod", "web", spec=pod_spec())
+    eventually(lambda: phase(up, "web"), ("node-0", "Pending"))
+
+
+def test_an_unknown_path_is_the_apis_own_error(start: Callable[..., Up]) -> None:
+    up = start()
+    with pytest.raises(HTTPError) as refused:
+        up.call("GET", f"{_PODS}/missing")
+    assert json.load(refused.value)["message"] == 'pods "missing" not found'
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--nodes", "-1"), "Invalid value for '--nodes'"),
+        (("--kubeconfig", "/missing/folder/file"), "name a file that you may write to"),
+        (("--data-dir", "/dev/null/x"), "name a folder that you may write to"),
+        (("--feature-gates", "Nonsense=true"), "Nonsense"),
+    ],
+)
+def test_bad_options_are_named(options: tuple[str, ...], text: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _MAIN, "up", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path)
+    assert done.returncode != 0 and text in done.stderr and "Traceback" not in done.stderr
