@@ -123,6 +123,12 @@ def test_a_pod_gets_a_device_and_gives_it_back(start: Callable[..., Up]) -> None
     up.call("DELETE", f"{_PODS}/first")
     eventually(lambda: phase(up, "second"), ("node-1", "Running"))
 
+    def owners() -> list[str]:
+        claims = up.call("GET", f"{_DRA}/resourceclaims")["items"]
+        return [c["metadata"]["ownerReferences"][0]["name"] for c in claims]
+
+    eventually(owners, ["second"])
+
 
 def test_a_data_dir_survives_kill_9_and_belongs_to_one_process(start: Callable[..., Up], tmp_path: Path) -> None:
     options = ("--nodes", "1", "--kubelets", "none", "--data-dir", str(tmp_path / "data"))

@@ -1,7 +1,8 @@
 """Controllers: they watch, and write through the client. See README.md."""
 
+from apportion.controllers.garbage_collector import GarbageCollector
 from apportion.controllers.node_readiness import NodeReadinessController
 from apportion.controllers.resource_claims import ResourceClaimController
 from apportion.controllers.work_queue import WorkQueue
 
-__all__ = ["NodeReadinessController", "ResourceClaimController", "WorkQueue"]
+__all__ = ["GarbageCollector", "NodeReadinessController", "ResourceClaimController", "WorkQueue"]
