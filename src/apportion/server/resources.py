@@ -1,6 +1,7 @@
 """The resources that are served: one row for each kind and version, with what discovery says of it."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from apportion.api import KINDS, Kind
@@ -116,6 +117,7 @@ def find_resource(group: str, version: str, plural: str) -> Resource | None:
     return _BY_PATH.get((group, version, plural))
 
 
+@cache
 def get_resource(name: str) -> Resource:
     """Return the resource of a plural in the version in which it is stored, or of ``plural.group`` as kubectl has it.
 

@@ -7,7 +7,13 @@ from apportion.alloc import Features
 from apportion.api.feature_gates import FeatureGates
 from apportion.base import Clock, Rng
 from apportion.client import OnDone, Request, Response, Transport, WatchSink
-from apportion.controllers import GarbageCollector, NodeReadinessController, ResourceClaimController, WorkQueue
+from apportion.controllers import (
+    GarbageCollector,
+    NamespaceController,
+    NodeReadinessController,
+    ResourceClaimController,
+    WorkQueue,
+)
 from apportion.sched.cycle import Scheduler
 from apportion.sched.cycle.build import build_scheduler
 from apportion.sched.framework.config import SchedulerConfig
@@ -99,6 +105,7 @@ class ControlPlane:
             ResourceClaimController(self.transport, clock, rng.fork("resourceClaims")),
             NodeReadinessController(self.transport, clock),
             GarbageCollector(self.transport, clock),
+            NamespaceController(self.transport, clock),
         ]
         if has_kubelets:
             self._controllers.append(StandInKubelets(self.transport, clock))

@@ -139,3 +139,22 @@ def test_claims_are_made_from_a_template_allocated_and_freed_with_their_pod() ->
     cluster.call("DELETE", f"{group}/namespaces/default/resourceclaims/{made['metadata']['name']}")
     cluster.loop.run(seconds=10)
     assert cluster.node_of("q") == "n0"
+
+
+def test_a_deleted_namespace_is_emptied_and_goes() -> None:
+    cluster = Cluster()
+    cluster.call("POST", "/api/v1/namespaces", head("v1", "Namespace", "team"))
+    for name in ("a", "b"):
+        cluster.call("POST", "/api/v1/namespaces/team/configmaps", head("v1", "ConfigMap", name))
+    held = {**head("v1", "Secret", "held"), "metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
+    cluster.call("POST", "/api/v1/namespaces/team/secrets", held)
+    cluster.call("DELETE", "/api/v1/namespaces/team")
+    cluster.loop.run(seconds=10)
+    assert cluster.call("GET", "/api/v1/namespaces/team/configmaps")["items"] == []
+    assert cluster.call("GET", "/api/v1/namespaces/team")["status"]["phase"] == "Terminating"
+    (secret,) = cluster.call("GET", "/api/v1/namespaces/team/secrets")["items"]
+    secret["metadata"]["finalizers"] = []
+    cluster.call("PUT", "/api/v1/namespaces/team/secrets/held", {**secret, "apiVersion": "v1", "kind": "Secret"})
+    cluster.loop.run(seconds=30)
+    names = [n["metadata"]["name"] for n in cluster.call("GET", "/api/v1/namespaces")["items"]]
+    assert "team" not in names and "default" in names
