@@ -71,6 +71,7 @@ def up(
     gates, config = read_gates(gates_text), load_config(config_path)
 
     async def run() -> None:
+        stopped = _catch_signals()
         clock = SystemClock()
         # names and uids must differ from those of an earlier life in the same folder
         rng = Rng(secrets.randbits(63))
@@ -80,7 +81,7 @@ def up(
             await embedded.start(nodes)
             _write_kubeconfig(kubeconfig, embedded.http.url)
             _greet(embedded.http.url, kubeconfig, nodes, data_dir)
-            await _wait_for_signal()
+            await stopped.wait()
         finally:
             await embedded.stop()
         click.echo("stopped")
@@ -106,10 +107,11 @@ def _greet(url: str, kubeconfig: str, nodes: int, data_dir: str | None) -> None:
     click.echo("stop:  Ctrl-C")
 
 
-async def _wait_for_signal() -> None:
+def _catch_signals() -> asyncio.Event:
+    """Return what Ctrl-C sets; called first, so that it also ends a start in an orderly way."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stopped.set)
-    await stopped.wait()
+    return stopped
