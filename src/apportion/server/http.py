@@ -27,12 +27,17 @@ class Durability:
         self._store = store
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
+        self._is_told = False
         self._leave = store.subscribe(self._announce)
 
     def _announce(self) -> None:
-        self._loop.call_soon_threadsafe(self._wake)
+        # once for many commits: each call writes to a pipe that also carries Ctrl-C, and that must not be full
+        if not self._is_told:
+            self._is_told = True
+            self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
+        self._is_told = False  # first, so that a commit from now on is announced again
         self._changed.set()
         self._changed = asyncio.Event()
 

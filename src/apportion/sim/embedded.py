@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,8 +26,11 @@ class _ThreadsafeLoop:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
 
     def call_soon(self, callback: Callable[[], None]) -> object:
+        if threading.get_ident() == self._thread:
+            return self._loop.call_soon(callback)
         return self._loop.call_soon_threadsafe(callback)
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> object:
