@@ -28,6 +28,11 @@ PLURALS = {
     "DeviceClass": "deviceclasses",
     "ResourceSlice": "resourceslices",
     "ResourceClaim": "resourceclaims",
+    "StorageClass": "storageclasses",
+    "CSIDriver": "csidrivers",
+    "CSINode": "csinodes",
+    "PersistentVolume": "persistentvolumes",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
     "Pod": "pods",
 }
 

@@ -16,6 +16,7 @@ GROUPS = [
     "spread",
     "defaultspread",
     "ports",
+    "volumes",
     "mixed",
     "dra",
 ]

@@ -59,6 +59,15 @@ _READ: Final = (
     ("storage.k8s.io", "CSINode", "csinodes", _BETA_TOO, _CLUSTER, storage.CSINode),
     ("storage.k8s.io", "CSIDriver", "csidrivers", _BETA_TOO, _CLUSTER, storage.CSIDriver),
     (
+        "storage.k8s.io",
+        "CSIStorageCapacity",
+        "csistoragecapacities",
+        _BETA_TOO,
+        _NAMESPACED,
+        storage.CSIStorageCapacity,
+    ),
+    ("storage.k8s.io", "VolumeAttachment", "volumeattachments", _BETA_TOO, _CLUSTER, storage.VolumeAttachment),
+    (
         "policy",
         "PodDisruptionBudget",
         "poddisruptionbudgets",
@@ -128,8 +137,6 @@ _OPAQUE: Final = (
     ("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", _V1, _NAMESPACED),
     ("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", _V1, _CLUSTER),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", _V1, _CLUSTER),
-    ("storage.k8s.io", "VolumeAttachment", "volumeattachments", _V1, _CLUSTER),
-    ("storage.k8s.io", "CSIStorageCapacity", "csistoragecapacities", _V1, _NAMESPACED),
     (
         "apiextensions.k8s.io",
         "CustomResourceDefinition",

@@ -57,12 +57,12 @@ class PersistentVolume(View):
         """The storage class; the old annotation comes first."""
         return self.metadata.annotations.get(_OLD_CLASS, self.spec.storage_class_name)
 
-    def is_meant_for(self, claim: "PersistentVolumeClaim") -> bool:
-        """Return whether the volume's claimRef names ``claim``; a claimRef without uid fits any of that name."""
+    def is_meant_for(self, namespace: str, name: str, uid: str) -> bool:
+        """Return whether the claimRef names the claim; one without uid fits any claim of that name."""
         ref = self.spec.claim_ref
-        if ref is None or (ref.namespace, ref.name) != (claim.metadata.namespace, claim.metadata.name):
+        if ref is None or (ref.namespace, ref.name) != (namespace, name):
             return False
-        return not ref.uid or ref.uid == claim.metadata.uid
+        return not ref.uid or ref.uid == uid
 
 
 class PersistentVolumeClaimSpec(View):

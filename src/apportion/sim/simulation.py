@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from apportion.alloc import Features
 from apportion.api.feature_gates import FeatureGates
 from apportion.api.kinds import Tree
@@ -13,7 +15,7 @@ from apportion.sched.cycle import Scheduler
 from apportion.sched.cycle.build import build_scheduler
 from apportion.sched.explain import NodeScores, judge
 from apportion.sched.framework import Status
-from apportion.sched.framework.config import SchedulerConfig
+from apportion.sched.framework.config import PluginRef, SchedulerConfig
 from apportion.sched.shell import Shell
 from apportion.sched.state import ClusterState, PodInfo
 
@@ -21,6 +23,8 @@ Progress = Callable[[int, int], None]
 _ENDED: Final = ("Succeeded", "Failed")
 # retries that place nothing: the picture has not changed, so neither will the answers
 _FRUITLESS_ROUNDS_MAX: Final = 2
+_STORAGE: Final = frozenset({"persistentvolumeclaims", "persistentvolumes", "storageclasses"})
+_VOLUME_PLUGINS: Final = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,22 @@ class PodResult:
         return result
 
 
+def fit_storage(config: SchedulerConfig, objects: Sequence[tuple[str, Tree]]) -> SchedulerConfig:
+    """Switch the volume plugins off when the input describes no storage at all.
+
+    Nobody makes and binds claims offline: with the plugins, every pod that has a volume claim would wait for ever.
+    """
+    if any(resource in _STORAGE for resource, _ in objects):
+        return config
+    profiles = []
+    for profile in config.profiles:
+        multi = profile.plugins.multi_point
+        disabled = (*multi.disabled, *(PluginRef(name=n) for n in _VOLUME_PLUGINS))
+        plugins = replace(profile.plugins, multi_point=replace(multi, disabled=disabled))
+        profiles.append(replace(profile, plugins=plugins))
+    return replace(config, profiles=tuple(profiles))
+
+
 class Simulation:
     """A cluster made of objects, and a scheduler that places its pending pods."""
 
@@ -71,7 +91,7 @@ class Simulation:
         state = ClusterState(Features.from_gates(gates.as_dict()))
         # what runs keeps its node here, so nobody is evicted
         self.scheduler: Scheduler = build_scheduler(
-            config or SchedulerConfig(), state, gates, self.clock, rng, preempts=False
+            fit_storage(config or SchedulerConfig(), objects), state, gates, self.clock, rng, preempts=False
         )
         for resource, tree in objects:
             self.transport.put(resource, tree)

@@ -17,6 +17,8 @@ _ARGS = {
     "PodTopologySpread": {"defaultConstraints", "defaultingType"},
     # both are accepted and have no effect: all nodes are looked at
     "DefaultPreemption": {"minCandidateNodesPercentage", "minCandidateNodesAbsolute"},
+    # the timeout is accepted and has no effect: the scheduler does not wait for the volume controller
+    "VolumeBinding": {"bindTimeoutSeconds", "shape"},
 }
 # our points, and the configuration's points that switch them
 _POINTS = {

@@ -10,9 +10,16 @@ from apportion.sched.cycle.scheduler import Scheduler
 from apportion.sched.queue import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
+    CSI_DRIVER,
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
     DEVICE_CLASS,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
     RESOURCE_CLAIM,
     RESOURCE_SLICE,
+    STORAGE_CLASS,
+    VOLUME_ATTACHMENT,
     ActionType,
     ClusterEvent,
 )
@@ -23,6 +30,16 @@ _NODE_DELETE = ClusterEvent("Node", ActionType.DELETE)
 _CLAIM_ADD = ClusterEvent(RESOURCE_CLAIM, ActionType.ADD)
 _CLAIM_UPDATE = ClusterEvent(RESOURCE_CLAIM, ActionType.UPDATE)
 _CLAIM_DELETE = ClusterEvent(RESOURCE_CLAIM, ActionType.DELETE)
+# kinds whose events plugins may have registered for, by the names they use for that
+_RESOURCES = {
+    "PersistentVolume": PERSISTENT_VOLUME,
+    "PersistentVolumeClaim": PERSISTENT_VOLUME_CLAIM,
+    "StorageClass": STORAGE_CLASS,
+    "CSINode": CSI_NODE,
+    "CSIDriver": CSI_DRIVER,
+    "CSIStorageCapacity": CSI_STORAGE_CAPACITY,
+    "VolumeAttachment": VOLUME_ATTACHMENT,
+}
 
 
 class EventHandlers:
@@ -172,7 +189,12 @@ class EventHandlers:
 
     def other(self, kind: str, key: str, view: View | None) -> None:
         """An object that plugins look up by kind was added, changed or deleted."""
-        self._state.apply_object(kind, key, view)
+        before = self._state.apply_object(kind, key, view)
+        resource = _RESOURCES.get(kind)
+        if resource is None or (before is None and view is None):
+            return
+        action = ActionType.ADD if before is None else ActionType.UPDATE if view is not None else ActionType.DELETE
+        self._queue.move_all(ClusterEvent(resource, action), before, view)
 
 
 def pod_changes(old: PodInfo, new: PodInfo) -> list[ActionType]:

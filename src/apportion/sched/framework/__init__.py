@@ -12,6 +12,7 @@ from apportion.sched.framework.commands import (
     AddClaimFinalizer,
     AllocateClaim,
     BindPod,
+    BindVolume,
     ClearNomination,
     Command,
     DeallocateClaim,
@@ -21,6 +22,7 @@ from apportion.sched.framework.commands import (
     Outcome,
     PatchPodCondition,
     ReserveClaim,
+    SelectNode,
     UnreserveClaim,
 )
 from apportion.sched.framework.diagnosis import PRE_FILTER, Diagnosis, diagnose
@@ -35,6 +37,7 @@ __all__ = [
     "AddClaimFinalizer",
     "AllocateClaim",
     "BindPod",
+    "BindVolume",
     "ClearNomination",
     "Code",
     "Command",
@@ -60,6 +63,7 @@ __all__ = [
     "RowGroups",
     "ScoreColumn",
     "Scored",
+    "SelectNode",
     "Status",
     "UnreserveClaim",
     "ZeroScore",

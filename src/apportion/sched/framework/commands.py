@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from apportion.api.resource import AllocationResult, ResourceClaimConsumerReference
+from apportion.api.storage import ObjectReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,28 @@ class DeallocateClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class BindVolume:
+    """Tie a persistent volume to a claim; carries the resource version. ``mark`` says that it was free before."""
+
+    name: str
+    uid: str
+    resource_version: str
+    claim: ObjectReference
+    mark: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SelectNode:
+    """Name the node for which a claim's volume shall be provisioned; carries the resource version."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    node_name: str
+
+
+@dataclass(frozen=True, slots=True)
 class PatchPodCondition:
     """Set the PodScheduled condition to False with a reason, and the nominated node unless it is None."""
 
@@ -136,6 +159,8 @@ Command: TypeAlias = (
     | ReserveClaim
     | UnreserveClaim
     | DeallocateClaim
+    | BindVolume
+    | SelectNode
     | PatchPodCondition
     | MarkDisrupted
     | DeletePod

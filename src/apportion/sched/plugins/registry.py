@@ -16,11 +16,14 @@ from apportion.sched.plugins.node_ports import NodePorts
 from apportion.sched.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from apportion.sched.plugins.node_resources_fit import NodeResourcesFit
 from apportion.sched.plugins.node_unschedulable import NodeUnschedulable
+from apportion.sched.plugins.node_volume_limits import NodeVolumeLimits
 from apportion.sched.plugins.pod_topology_spread import PodTopologySpread
 from apportion.sched.plugins.priority_sort import PrioritySort
 from apportion.sched.plugins.scheduling_gates import SchedulingGates
 from apportion.sched.plugins.taint_toleration import TaintToleration
 from apportion.sched.plugins.volume_binding import VolumeBinding
+from apportion.sched.plugins.volume_restrictions import VolumeRestrictions
+from apportion.sched.plugins.volume_zone import VolumeZone
 
 # name -> (factory, default score weight); the order is that of the default profile in Kubernetes 1.37
 IN_TREE: Final[Mapping[str, tuple[Callable[[Handle], Plugin], int]]] = {
@@ -32,7 +35,10 @@ IN_TREE: Final[Mapping[str, tuple[Callable[[Handle], Plugin], int]]] = {
     "NodeAffinity": (NodeAffinity, 2),
     "NodePorts": (NodePorts, 1),
     "NodeResourcesFit": (NodeResourcesFit, 1),
+    "VolumeRestrictions": (VolumeRestrictions, 1),
+    "NodeVolumeLimits": (NodeVolumeLimits, 1),
     "VolumeBinding": (VolumeBinding, 1),
+    "VolumeZone": (VolumeZone, 1),
     "PodTopologySpread": (PodTopologySpread, 2),
     "InterPodAffinity": (InterPodAffinity, 2),
     "DynamicResources": (DynamicResources, 2),
@@ -42,4 +48,4 @@ IN_TREE: Final[Mapping[str, tuple[Callable[[Handle], Plugin], int]]] = {
     "DefaultBinder": (DefaultBinder, 1),
 }
 # plugins of the upstream default profile that this scheduler does not have; a configuration may disable them
-NOT_INCLUDED: Final = frozenset({"VolumeRestrictions", "NodeVolumeLimits", "VolumeZone", "NodeDeclaredFeatures"})
+NOT_INCLUDED: Final = frozenset({"NodeDeclaredFeatures"})

@@ -8,6 +8,7 @@ import numpy as np
 
 from apportion.base import ConfigError
 from apportion.sched.framework.columns import Scored
+from apportion.sched.plugins.scoring_shape import read_shape
 from apportion.sched.state import CPU, MEMORY, Bools, Int64s, NodeTable, Usage
 
 MAX_SCORE: Final = 100
@@ -42,8 +43,13 @@ def read_strategy(args: Mapping[str, object]) -> ScoringStrategy:
     if kind in ("LeastAllocated", "MostAllocated"):
         return ScoringStrategy(kind, resources)
     if kind == "RequestedToCapacityRatio":
-        return ScoringStrategy(kind, resources, _read_shape(raw.get("requestedToCapacityRatio"), path))
+        return ScoringStrategy(kind, resources, _read_ratio(raw.get("requestedToCapacityRatio"), path))
     raise ConfigError(f"{path}.type: {kind!r} is not LeastAllocated, MostAllocated or RequestedToCapacityRatio")
+
+
+def _read_ratio(raw: object, path: str) -> tuple[int, ...]:
+    shape = raw.get("shape") if isinstance(raw, Mapping) else None
+    return read_shape(shape, f"{path}.requestedToCapacityRatio.shape")
 
 
 def read_resources(raw: object, path: str) -> tuple[tuple[str, int], ...]:
@@ -61,40 +67,6 @@ def read_resources(raw: object, path: str) -> tuple[tuple[str, int], ...]:
             raise ConfigError(f"{path}[{i}].weight: must be a whole number from 1 to 100")
         found.append((str(entry["name"]), weight))
     return tuple(found)
-
-
-def _read_shape(raw: object, path: str) -> tuple[int, ...]:
-    shape = raw.get("shape") if isinstance(raw, Mapping) else None
-    if not isinstance(shape, list) or not shape:
-        raise ConfigError(f"{path}.requestedToCapacityRatio.shape: needs at least one point")
-    points: list[tuple[int, int]] = []
-    for i, point in enumerate(shape):
-        where = f"{path}.requestedToCapacityRatio.shape[{i}]"
-        if not isinstance(point, Mapping):
-            raise ConfigError(f"{where}: needs utilization and score")
-        utilization, score = point.get("utilization", 0), point.get("score", 0)
-        if not isinstance(utilization, int) or not 0 <= utilization <= 100:
-            raise ConfigError(f"{where}.utilization: must be a whole number from 0 to 100")
-        if not isinstance(score, int) or not 0 <= score <= 10:
-            raise ConfigError(f"{where}.score: must be a whole number from 0 to 10")
-        if points and utilization <= points[-1][0]:
-            raise ConfigError(f"{where}.utilization: must be greater than the one before")
-        points.append((utilization, score * 10))
-    return tuple(_broken_linear(points, p) for p in range(101))
-
-
-def _broken_linear(points: list[tuple[int, int]], percent: int) -> int:
-    """Interpolate between the points, truncating towards zero as Go does."""
-    before = points[0]
-    for point in points:
-        if percent <= point[0]:
-            if point is points[0]:
-                return point[1]
-            rise = (point[1] - before[1]) * (percent - before[0])
-            run = point[0] - before[0]
-            return before[1] + (rise // run if rise >= 0 else -(-rise // run))
-        before = point
-    return points[-1][1]
 
 
 class AllocationScore(Scored):

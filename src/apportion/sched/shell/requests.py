@@ -5,11 +5,13 @@ from typing import Any, Final
 import msgspec
 import orjson
 
+from apportion.api.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
 from apportion.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, PodEvent, Request, create_event
 from apportion.sched.framework import (
     AddClaimFinalizer,
     AllocateClaim,
     BindPod,
+    BindVolume,
     ClearNomination,
     Command,
     DeallocateClaim,
@@ -18,6 +20,7 @@ from apportion.sched.framework import (
     MarkDisrupted,
     PatchPodCondition,
     ReserveClaim,
+    SelectNode,
     UnreserveClaim,
 )
 
@@ -77,6 +80,20 @@ def _deallocate(c: DeallocateClaim, now: str) -> Request:
     return Request("patch", CLAIMS, c.namespace, c.name, orjson.dumps(body), "status", MERGE_PATCH)
 
 
+def _bind_volume(c: BindVolume, now: str) -> Request:
+    meta: dict[str, Any] = {"uid": c.uid, "resourceVersion": c.resource_version}
+    if c.mark:
+        meta["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
+    body = msgspec.json.encode({"metadata": meta, "spec": {"claimRef": c.claim}})
+    return Request("patch", "persistentvolumes", "", c.name, body, content_type=MERGE_PATCH)
+
+
+def _select_node(c: SelectNode, now: str) -> Request:
+    meta = {"uid": c.uid, "resourceVersion": c.resource_version, "annotations": {SELECTED_NODE: c.node_name}}
+    body = orjson.dumps({"metadata": meta})
+    return Request("patch", "persistentvolumeclaims", c.namespace, c.name, body, content_type=MERGE_PATCH)
+
+
 def _patch_condition(c: PatchPodCondition, now: str) -> Request:
     condition = {
         "type": "PodScheduled",
@@ -127,6 +144,8 @@ _BUILDERS: Final[dict[type, Any]] = {
     ReserveClaim: _reserve,
     UnreserveClaim: _unreserve,
     DeallocateClaim: _deallocate,
+    BindVolume: _bind_volume,
+    SelectNode: _select_node,
     PatchPodCondition: _patch_condition,
     MarkDisrupted: _mark_disrupted,
     DeletePod: _delete_pod,

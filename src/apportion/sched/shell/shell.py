@@ -17,6 +17,15 @@ from apportion.api.core import (
     StatefulSet,
 )
 from apportion.api.resource import DeviceClass, DeviceTaintRule, ResourceSlice
+from apportion.api.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from apportion.api.view import View
 from apportion.base import Clock
 from apportion.client import Response, Transport, format_micro_time
@@ -37,6 +46,13 @@ _OTHER: Final[dict[str, tuple[str, type[View]]]] = {
     "replicasets": ("ReplicaSet", ReplicaSet),
     "statefulsets": ("StatefulSet", StatefulSet),
     "poddisruptionbudgets": ("PodDisruptionBudget", PodDisruptionBudget),
+    "storageclasses": ("StorageClass", StorageClass),
+    "csidrivers": ("CSIDriver", CSIDriver),
+    "csinodes": ("CSINode", CSINode),
+    "csistoragecapacities": ("CSIStorageCapacity", CSIStorageCapacity),
+    "persistentvolumes": ("PersistentVolume", PersistentVolume),
+    "persistentvolumeclaims": ("PersistentVolumeClaim", PersistentVolumeClaim),
+    "volumeattachments": ("VolumeAttachment", VolumeAttachment),
 }
 # what a pod refers to is watched before the pods are, so that a pod never waits for what is there already
 WATCHED: Final = (

@@ -33,6 +33,8 @@ from apportion.sched.state.terms import (
     get_terms,
 )
 from apportion.sched.state.trial import Trial
+from apportion.sched.state.volume_usage import CsiVolume, VolumeUsage, claim_keys_of, claim_name, volumes_of
+from apportion.sched.state.volumes import STORAGE_KINDS, VolumeStore
 
 __all__ = [
     "CPU",
@@ -43,12 +45,14 @@ __all__ = [
     "PREFERRED_ANTI",
     "REQUIRED",
     "REQUIRED_ANTI",
+    "STORAGE_KINDS",
     "AffinityTerm",
     "Bools",
     "ClaimInfo",
     "ClaimStore",
     "Clause",
     "ClusterState",
+    "CsiVolume",
     "DomainCounter",
     "HostPort",
     "Int32s",
@@ -68,10 +72,15 @@ __all__ = [
     "TaintTest",
     "Trial",
     "Usage",
+    "VolumeStore",
+    "VolumeUsage",
+    "claim_keys_of",
+    "claim_name",
     "consumer_of",
     "decode_node",
     "find_untolerated",
     "get_terms",
     "host_ports_of",
     "node_names_of",
+    "volumes_of",
 ]

@@ -19,8 +19,11 @@ from apportion.sched.state.pods import PodInfo, PodReader
 from apportion.sched.state.ports import PortTable, host_ports
 from apportion.sched.state.terms import RunningTerms
 from apportion.sched.state.trial import Trial
+from apportion.sched.state.volumes import STORAGE_KINDS, VolumeStore
 
 NAME_LABEL = "kubernetes.io/metadata.name"
+# kinds on which it depends which columns judge a pod: the owners whose selectors make default spread constraints
+PLAN_KINDS = frozenset({"Service", "ReplicationController", "ReplicaSet", "StatefulSet"})
 
 
 class ClusterState:
@@ -34,6 +37,7 @@ class ClusterState:
         self.terms = RunningTerms(self.nodes)
         self.ports = PortTable()
         self.images = ImageTable()
+        self.volumes = VolumeStore(self.nodes)
         self.devices = DeviceTable(features or Features())
         self.claims = ClaimStore(self.devices)
         self.reader = PodReader(self.nodes.resource_id, self.groups)
@@ -161,6 +165,8 @@ class ClusterState:
         ports = host_ports_of(pod)
         if ports:
             self.ports.add(ports, row, sign)
+        if spec.volumes:
+            self.volumes.usage.add(pod, row, sign)
         nodes.usage.add(row)
 
     # ---- the rest -----------------------------------------------------------------------------------------
@@ -176,15 +182,23 @@ class ClusterState:
             self.groups.namespace_changed(name)
             self._other_epoch += 1
 
-    def apply_object(self, kind: str, key: str, view: View | None) -> None:
-        """Store an object that plugins look up by kind (Service, ReplicaSet, ...); None when it is gone."""
+    def apply_object(self, kind: str, key: str, view: View | None) -> View | None:
+        """Store an object that plugins look up by kind, None when it is gone. Returns what was known before.
+
+        What describes storage is kept in ``volumes``, the rest in ``objects``.
+        """
+        self.versions[kind] = self.versions.get(kind, 0) + 1
+        if kind in STORAGE_KINDS:
+            return self.volumes.apply(kind, key, view)
+        if kind in PLAN_KINDS:
+            self._other_epoch += 1
         of_kind = self.objects.setdefault(kind, {})
+        before = of_kind.get(key)
         if view is None:
             of_kind.pop(key, None)
         else:
             of_kind[key] = view
-        self.versions[kind] = self.versions.get(kind, 0) + 1
-        self._other_epoch += 1
+        return before
 
 
 def _weighs_the_same(known: PodInfo, pod: PodInfo) -> bool:

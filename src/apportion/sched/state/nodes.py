@@ -39,8 +39,8 @@ class NodeTable:
         self.taint_sets: Interner[TaintSet] = Interner()
         self.taint_sets.intern(())
         self.label_columns: dict[str, LabelColumn] = {}
-        self.changes = ChangeLog()  # rows whose Node object changed
-        self.usage = ChangeLog()  # those, and rows whose pods changed
+        self.changes: ChangeLog[int] = ChangeLog()  # rows whose Node object changed
+        self.usage: ChangeLog[int] = ChangeLog()  # those, and rows whose pods changed
         self.count = 0  # nodes described by a Node object
         self._allocate(3, 16)
         self._slice()
@@ -104,6 +104,7 @@ class NodeTable:
             self._slice()
             for column in self.label_columns.values():
                 column.resize(self.rows)
+            self.touch(row)  # masks must grow, also when only a pod names the node so far
         self.row_of[name] = row
         return row
 
@@ -159,8 +160,12 @@ class NodeTable:
 
     def touch(self, row: int) -> None:
         """Note that the Node object of ``row`` changed."""
-        self.version[row] += 1
         self.changes.add(row)
+        self.touch_usage(row)
+
+    def touch_usage(self, row: int) -> None:
+        """Note that what lies on the node in ``row`` changed, its pods or its volumes."""
+        self.version[row] += 1
         self.usage.add(row)
 
     # ---- labels -------------------------------------------------------------------------------------------

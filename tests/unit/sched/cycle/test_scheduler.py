@@ -165,3 +165,13 @@ def test_sampling_takes_the_next_nodes_in_turn() -> None:
 
 
 CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+def test_a_pod_on_a_node_that_is_not_known_yet_disturbs_nobody() -> None:
+    bench = Bench()
+    bench.put("nodes", node_tree("n1"), node_tree("n2"))
+    bench.put("pods", pod_tree("first"))
+    bench.run()
+    bench.put("pods", pod_tree("early", node="unknown"), pod_tree("second"))
+    bench.run()
+    assert bench.node_of("second") in ("n1", "n2")
