@@ -57,12 +57,17 @@ class PodResult:
         return result
 
 
+def _has_claim(resource: str, tree: Tree) -> bool:
+    volumes = (tree["spec"].get("volumes") or ()) if resource == "pods" else ()
+    return any("persistentVolumeClaim" in v or "ephemeral" in v for v in volumes)
+
+
 def fit_storage(config: SchedulerConfig, objects: Sequence[tuple[str, Tree]]) -> SchedulerConfig:
-    """Switch the volume plugins off when the input describes no storage at all.
+    """Switch the volume plugins off when pods have volume claims and the input describes no storage at all.
 
     Nobody makes and binds claims offline: with the plugins, every pod that has a volume claim would wait for ever.
     """
-    if any(resource in _STORAGE for resource, _ in objects):
+    if any(resource in _STORAGE for resource, _ in objects) or not any(_has_claim(r, tree) for r, tree in objects):
         return config
     profiles = []
     for profile in config.profiles:

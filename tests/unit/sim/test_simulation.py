@@ -27,3 +27,8 @@ def test_with_storage_in_the_input_a_missing_claim_does() -> None:
     storage: Tree = {"metadata": {"name": "fast", "uid": "s"}, "provisioner": "csi.example.com"}
     text = '0/1 nodes are available: persistentvolumeclaim "data-web-0" not found.'
     assert place(("storageclasses", storage)) == text
+
+
+def test_without_claims_the_volume_plugins_score_as_always() -> None:
+    simulation = Simulation([])
+    assert any(p.name == "VolumeBinding" for p in simulation.scheduler.profiles["default-scheduler"].filters)
