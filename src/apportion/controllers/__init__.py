@@ -1,9 +1,18 @@
 """Controllers: they watch, and write through the client. See README.md."""
 
+from apportion.controllers.controller import Controller, decode_frame
 from apportion.controllers.garbage_collector import GarbageCollector
 from apportion.controllers.namespaces import NamespaceController
 from apportion.controllers.node_readiness import NodeReadinessController
 from apportion.controllers.resource_claims import ResourceClaimController
 from apportion.controllers.work_queue import WorkQueue
 
-__all__ = ["GarbageCollector", "NamespaceController", "NodeReadinessController", "ResourceClaimController", "WorkQueue"]
+__all__ = [
+    "Controller",
+    "GarbageCollector",
+    "NamespaceController",
+    "NodeReadinessController",
+    "ResourceClaimController",
+    "WorkQueue",
+    "decode_frame",
+]

@@ -10,13 +10,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 import orjson
-from msgspec import Raw
 
 from apportion.api import Tree
 from apportion.api.kinds import find_kind, split_api_version
 from apportion.base import Clock
-from apportion.client import MERGE_PATCH, Request, Response, Task, Transport, run_task
-from apportion.controllers.work_queue import WorkQueue
+from apportion.client import MERGE_PATCH, Request, Response, Task, Transport
+from apportion.controllers.controller import Controller, decode_frame
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 WATCHED: Final = (
@@ -41,11 +40,6 @@ class _Object(msgspec.Struct, gc=False):
     metadata: _Meta
 
 
-class _Frame(msgspec.Struct, gc=False):
-    type: str
-    object: Raw
-
-
 class Key(NamedTuple):
     """One object."""
 
@@ -54,38 +48,28 @@ class Key(NamedTuple):
     name: str
 
 
-_FRAME: Final = msgspec.json.Decoder(_Frame).decode
 _OBJECT: Final = msgspec.json.Decoder(_Object).decode
 
 
-class GarbageCollector:
+class GarbageCollector(Controller[Key]):
     """Watches the kinds that own or are owned. Work per event is proportional to the owners of one object."""
 
     def __init__(self, transport: Transport, clock: Clock, resources: Sequence[str] = WATCHED) -> None:
-        self._transport = transport
+        super().__init__(transport, clock)
         self._resources = resources
         self._objects: dict[Key, _Meta] = {}
         self._by_uid: dict[str, Key] = {}
         self._dependents: dict[str, dict[Key, None]] = {}  # by the uid of an owner
-        self.queue: WorkQueue[Key] = WorkQueue(clock)
 
     def start(self) -> None:
         """Watch."""
         for resource in self._resources:
             self._transport.watch(resource, partial(self._on_object, resource))
 
-    def work(self) -> bool:
-        """Start the work on one object. False when none is due."""
-        key = self.queue.take()
-        if key is None:
-            return False
-        run_task(self._transport, self._sync(key), lambda problem: self.queue.finish(key, problem is not None))
-        return True
-
     # ---- what exists --------------------------------------------------------------------------------------
 
     def _on_object(self, resource: str, frame: bytes) -> None:
-        event = _FRAME(frame)
+        event = decode_frame(frame)
         meta = _OBJECT(event.object).metadata
         key = Key(resource, meta.namespace, meta.name)
         self._forget(key)

@@ -8,21 +8,15 @@ from typing import Any, Final
 
 import msgspec
 import orjson
-from msgspec import Raw
 
 from apportion.api.kinds import KINDS, Kind
 from apportion.base import Clock
-from apportion.client import Request, Response, Task, Transport, run_task
-from apportion.controllers.work_queue import WorkQueue
+from apportion.client import Request, Response, Task, Transport
+from apportion.controllers.controller import Controller, decode_frame
 
 _KUBERNETES: Final = "kubernetes"
 # events are recorded about what is deleted here, so they go last
 _NAMESPACED: Final = tuple(sorted((k for k in KINDS if k.namespaced), key=lambda k: k.name == "Event"))
-
-
-class _Frame(msgspec.Struct, gc=False):
-    type: str
-    object: Raw
 
 
 class _Meta(msgspec.Struct, rename="camel", gc=False):
@@ -39,32 +33,22 @@ class _List(msgspec.Struct, gc=False):
     items: list[_Object]
 
 
-_FRAME: Final = msgspec.json.Decoder(_Frame).decode
 _LIST: Final = msgspec.json.Decoder(_List).decode
 
 
-class NamespaceController:
+class NamespaceController(Controller[str]):
     """Watches namespaces. One that is not empty yet is looked at again after a growing delay."""
 
     def __init__(self, transport: Transport, clock: Clock) -> None:
-        self._transport = transport
+        super().__init__(transport, clock)
         self._terminating: dict[str, dict[str, Any]] = {}
-        self.queue: WorkQueue[str] = WorkQueue(clock)
 
     def start(self) -> None:
         """Watch the namespaces."""
         self._transport.watch("namespaces", self._on_namespace)
 
-    def work(self) -> bool:
-        """Start the work on one namespace. False when none is due."""
-        name = self.queue.take()
-        if name is None:
-            return False
-        run_task(self._transport, self._sync(name), lambda problem: self.queue.finish(name, problem is not None))
-        return True
-
     def _on_namespace(self, frame: bytes) -> None:
-        event = _FRAME(frame)
+        event = decode_frame(frame)
         tree = orjson.loads(bytes(event.object))
         name = tree["metadata"]["name"]
         if event.type == "DELETED" or not tree["metadata"].get("deletionTimestamp"):

@@ -7,12 +7,11 @@ from typing import Any, Final
 
 import msgspec
 import orjson
-from msgspec import Raw
 
 from apportion.api.core import Node, Taint
 from apportion.base import Clock
-from apportion.client import MERGE_PATCH, Request, Task, Transport, run_task
-from apportion.controllers.work_queue import WorkQueue
+from apportion.client import MERGE_PATCH, Request, Task, Transport
+from apportion.controllers.controller import Controller, decode_frame
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
@@ -20,37 +19,22 @@ _BY_STATUS: Final = {"True": None, "False": NOT_READY, "Unknown": UNREACHABLE}
 _EFFECTS: Final = ("NoSchedule", "NoExecute")
 
 
-class _Frame(msgspec.Struct, gc=False):
-    type: str
-    object: Raw
-
-
-_FRAME: Final = msgspec.json.Decoder(_Frame).decode
 _NODE: Final = msgspec.json.Decoder(Node).decode
 
 
-class NodeReadinessController:
+class NodeReadinessController(Controller[str]):
     """Watches nodes. A node that never reported a Ready condition keeps the taint that it was admitted with."""
 
     def __init__(self, transport: Transport, clock: Clock) -> None:
-        self._transport = transport
+        super().__init__(transport, clock)
         self._nodes: dict[str, Node] = {}
-        self.queue: WorkQueue[str] = WorkQueue(clock)
 
     def start(self) -> None:
         """Watch the nodes."""
         self._transport.watch("nodes", self._on_node)
 
-    def work(self) -> bool:
-        """Start the work on one node. False when none is due."""
-        name = self.queue.take()
-        if name is None:
-            return False
-        run_task(self._transport, self._sync(name), lambda problem: self.queue.finish(name, problem is not None))
-        return True
-
     def _on_node(self, frame: bytes) -> None:
-        event = _FRAME(frame)
+        event = decode_frame(frame)
         node = _NODE(event.object)
         name = node.metadata.name
         if event.type == "DELETED":

@@ -2,50 +2,31 @@
 
 from typing import Any, Final
 
-import msgspec
 import orjson
-from msgspec import Raw
 
 from apportion.base import Clock
-from apportion.client import MERGE_PATCH, Request, Task, Transport, format_micro_time, run_task
-from apportion.controllers import WorkQueue
+from apportion.client import MERGE_PATCH, Request, Task, Transport, format_micro_time
+from apportion.controllers import Controller, decode_frame
 
 _DONE: Final = ("Succeeded", "Failed")
 _CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 Tree = dict[str, Any]
 
 
-class _Frame(msgspec.Struct, gc=False):
-    type: str
-    object: Raw
-
-
-_FRAME: Final = msgspec.json.Decoder(_Frame).decode
-
-
-class StandInKubelets:
+class StandInKubelets(Controller[str]):
     """Watches pods. A bound one becomes Running and Ready; one that is being deleted is removed at once."""
 
     def __init__(self, transport: Transport, clock: Clock) -> None:
-        self._transport = transport
+        super().__init__(transport, clock)
         self._clock = clock
         self._waiting: dict[str, Tree] = {}  # by namespace/name: pods with something to do
-        self.queue: WorkQueue[str] = WorkQueue(clock)
 
     def start(self) -> None:
         """Watch the pods."""
         self._transport.watch("pods", self._on_pod)
 
-    def work(self) -> bool:
-        """Start the work on one pod. False when none is due."""
-        key = self.queue.take()
-        if key is None:
-            return False
-        run_task(self._transport, self._sync(key), lambda problem: self.queue.finish(key, problem is not None))
-        return True
-
     def _on_pod(self, frame: bytes) -> None:
-        event = _FRAME(frame)
+        event = decode_frame(frame)
         pod: Tree = orjson.loads(bytes(event.object))
         key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         if event.type == "DELETED" or not _has_work(pod):
