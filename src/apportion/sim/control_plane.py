@@ -19,7 +19,6 @@ from apportion.sched.cycle.build import build_scheduler
 from apportion.sched.framework.config import SchedulerConfig
 from apportion.sched.shell import Shell
 from apportion.sched.state import ClusterState
-from apportion.server import InProcessTransport, Server
 from apportion.sim.kubelets import StandInKubelets
 
 # decisions in a row before the loop may do something else, such as answering a client
@@ -38,6 +37,14 @@ class Loop(Protocol):
         ...
 
 
+class Connection(Transport, Protocol):
+    """A transport of one component, which ends with it."""
+
+    def close(self) -> None:
+        """Answer nothing and deliver nothing any more."""
+        ...
+
+
 class Controller(Protocol):
     """Something that watches, and works on one key at a time."""
 
@@ -53,37 +60,44 @@ class Controller(Protocol):
 
 
 class _Nudging(Transport):
-    """Passes everything on, and tells whenever something arrived."""
+    """Passes everything on, and tells whenever something arrived. Once closed it passes nothing on."""
 
-    def __init__(self, inner: Transport, nudge: Callable[[], None]) -> None:
+    def __init__(self, inner: Connection, nudge: Callable[[], None]) -> None:
         self._inner = inner
         self._nudge = nudge
+        self._is_closed = False
 
     def submit(self, request: Request, on_done: OnDone) -> None:
-        """Send a request."""
+        def answered(response: Response) -> None:
+            if not self._is_closed:
+                on_done(response)
+                self._nudge()
 
-        def done(response: Response) -> None:
-            on_done(response)
-            self._nudge()
-
-        self._inner.submit(request, done)
+        self._inner.submit(request, answered)
 
     def watch(self, resource: str, sink: WatchSink) -> None:
-        """Watch a resource."""
-
         def arrived(frame: bytes) -> None:
-            sink(frame)
-            self._nudge()
+            if not self._is_closed:
+                sink(frame)
+                self._nudge()
 
         self._inner.watch(resource, arrived)
 
+    def close(self) -> None:
+        self._is_closed = True
+        self._inner.close()
+
 
 class ControlPlane:
-    """Scheduler and controllers beside a server. Everything happens in callbacks of ``loop``."""
+    """Scheduler and controllers beside a server. Everything happens in callbacks of ``loop``.
+
+    The scheduler, the controllers and the stand-in kubelets each have a connection of their own, made by
+    ``connect``, so that each can be dropped and started again while the others go on.
+    """
 
     def __init__(
         self,
-        server: Server,
+        connect: Callable[[], Connection],
         loop: Loop,
         clock: Clock,
         rng: Rng,
@@ -91,28 +105,50 @@ class ControlPlane:
         gates: FeatureGates | None = None,
         has_kubelets: bool = False,
     ) -> None:
-        gates = gates or FeatureGates.parse("")
+        self._connect = connect
         self._loop = loop
         self._clock = clock
+        self._rng = rng
+        self._config = config or SchedulerConfig()
+        self._gates = gates or FeatureGates.parse("")
+        self._starts = 0
         self._is_awake = False
         self._alarm_s: float | None = None
-        self._api = InProcessTransport(server, loop.call_soon)
-        self.transport: Transport = _Nudging(self._api, self.nudge)
-        state = ClusterState(Features.from_gates(gates.as_dict()))
-        self.scheduler: Scheduler = build_scheduler(config or SchedulerConfig(), state, gates, clock, rng)
-        self._shell = Shell(self.scheduler, self.transport, clock)
-        self._controllers: list[Controller] = [
-            ResourceClaimController(self.transport, clock, rng.fork("resourceClaims")),
-            NodeReadinessController(self.transport, clock),
-            GarbageCollector(self.transport, clock),
-            NamespaceController(self.transport, clock),
+        self._transports: dict[str, _Nudging] = {}
+        self._build_scheduler()
+        self._controllers = self._build_controllers()
+        self._kubelets: list[Controller] = [StandInKubelets(self._open("kubelets"), clock)] if has_kubelets else []
+
+    def _build_scheduler(self) -> None:
+        transport = self._open("scheduler")
+        state = ClusterState(Features.from_gates(self._gates.as_dict()))
+        rng = self._fork("scheduler")
+        self.scheduler: Scheduler = build_scheduler(self._config, state, self._gates, self._clock, rng)
+        self._shell = Shell(self.scheduler, transport, self._clock)
+
+    def _build_controllers(self) -> list[Controller]:
+        transport, clock, rng = self._open("controllers"), self._clock, self._fork("controllers")
+        return [
+            ResourceClaimController(transport, clock, rng.fork("resourceClaims")),
+            NodeReadinessController(transport, clock),
+            GarbageCollector(transport, clock),
+            NamespaceController(transport, clock),
         ]
-        if has_kubelets:
-            self._controllers.append(StandInKubelets(self.transport, clock))
+
+    def _open(self, component: str) -> _Nudging:
+        self._transports[component] = _Nudging(self._connect(), self.nudge)
+        return self._transports[component]
+
+    def _fork(self, component: str) -> Rng:
+        """Return a generator that no earlier life of the component had."""
+        self._starts += 1
+        return self._rng.fork(f"{component} {self._starts}")
+
+    # ---- life ---------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Watch everything and begin."""
-        for controller in self._controllers:
+        for controller in self._all_controllers():
             controller.start()
         self._shell.start()
         self.nudge()
@@ -120,7 +156,25 @@ class ControlPlane:
     def stop(self) -> None:
         """Hear of nothing any more."""
         self._is_awake = True  # nudges have no effect from here on
-        self._api.close()
+        for transport in self._transports.values():
+            transport.close()
+
+    def restart_scheduler(self) -> None:
+        """Drop the scheduler in the middle of whatever it does, and start one that knows what the API says."""
+        self._transports["scheduler"].close()
+        self._build_scheduler()
+        self._shell.start()
+        self.nudge()
+
+    def restart_controllers(self) -> None:
+        """Drop all controllers in the middle of whatever they do, and start new ones."""
+        self._transports["controllers"].close()
+        self._controllers = self._build_controllers()
+        for controller in self._controllers:
+            controller.start()
+        self.nudge()
+
+    # ---- work ---------------------------------------------------------------------------------------------
 
     def nudge(self) -> None:
         """Have the loop look for work; once is enough, whatever arrives until then."""
@@ -128,13 +182,21 @@ class ControlPlane:
             self._is_awake = True
             self._loop.call_soon(self._work)
 
+    def next_due_s(self) -> float | None:
+        """Return when the next backoff or delay ends, None when only what is looked at periodically is left."""
+        due = [self.scheduler.queue.next_backoff_s(), *(c.queue.next_wakeup_s() for c in self._all_controllers())]
+        return min((t for t in due if t is not None), default=None)
+
+    def _all_controllers(self) -> list[Controller]:
+        return [*self._controllers, *self._kubelets]
+
     def _work(self) -> None:
         self._is_awake = False  # first, so that what arrives meanwhile is looked at
         now_s = self._clock.now()
         if self._alarm_s is not None and self._alarm_s <= now_s:
             self._alarm_s = None
             self.scheduler.queue.flush()
-        for controller in self._controllers:
+        for controller in self._all_controllers():
             while controller.work():
                 pass
         busy = all(self.scheduler.schedule_one() for _ in range(DECISIONS_MAX))
@@ -145,9 +207,8 @@ class ControlPlane:
             self._set_alarm(now_s)
 
     def _set_alarm(self, now_s: float) -> None:
-        """Wake up when the next backoff ends or the next failed key is due."""
-        due = [self.scheduler.queue.next_wakeup_s(), *(c.queue.next_wakeup_s() for c in self._controllers)]
-        times = [t for t in due if t is not None]
+        """Wake up when the next backoff ends, a parked pod rested too long or the next failed key is due."""
+        times = [t for t in (self.next_due_s(), self.scheduler.queue.next_wakeup_s()) if t is not None]
         if times and (self._alarm_s is None or min(times) < self._alarm_s):
             self._alarm_s = min(times)
             self._loop.call_later(max(self._alarm_s - now_s, 0.0), self.nudge)

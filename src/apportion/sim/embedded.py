@@ -13,7 +13,7 @@ from apportion.api.feature_gates import FeatureGates
 from apportion.base import Clock, InputError, Rng
 from apportion.cel import find_expression_problem
 from apportion.sched.framework.config import SchedulerConfig
-from apportion.server import ApiRequest, HttpServer, Server
+from apportion.server import ApiRequest, HttpServer, InProcessTransport, Server
 from apportion.sim.control_plane import ControlPlane
 from apportion.sim.kubelets import make_node
 from apportion.store import MemoryStore, SqliteStore, Store
@@ -76,7 +76,11 @@ class Embedded:
         self.server = Server(store, clock, rng.fork("server"), find_expression_problem)
         self.http = HttpServer(self.server, port=port)
         loop = _ThreadsafeLoop()
-        self.plane = ControlPlane(self.server, loop, clock, rng.fork("plane"), config, gates, has_kubelets)
+
+        def connect() -> InProcessTransport:
+            return InProcessTransport(self.server, loop.call_soon)
+
+        self.plane = ControlPlane(connect, loop, clock, rng.fork("plane"), config, gates, has_kubelets)
 
     async def start(self, nodes: int = 0) -> None:
         """Listen, begin to work, and make the stand-in nodes that do not exist yet.

@@ -1,14 +1,14 @@
 """Server, controllers and scheduler together: what a client writes to the API comes back scheduled."""
 
-from collections import deque
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import orjson
 
 from apportion.base import Rng, VirtualClock
-from apportion.server import ApiRequest, Server
+from apportion.server import ApiRequest, InProcessTransport, Server
 from apportion.sim.control_plane import ControlPlane
+from apportion.sim.virtual_loop import VirtualLoop
 from apportion.store import MemoryStore
 
 Tree = dict[str, Any]
@@ -16,43 +16,20 @@ AT_ONCE: Tree = {"gracePeriodSeconds": 0}
 PODS = "/api/v1/namespaces/default/pods"
 
 
-class ManualLoop:
-    """Callbacks in order; delayed ones run when the clock gets there."""
-
-    def __init__(self, clock: VirtualClock) -> None:
-        self._clock = clock
-        self._ready: deque[Callable[[], None]] = deque()
-        self._later: list[tuple[float, Callable[[], None]]] = []
-
-    def call_soon(self, callback: Callable[[], None]) -> None:
-        self._ready.append(callback)
-
-    def call_later(self, delay_s: float, callback: Callable[[], None]) -> None:
-        self._later.append((self._clock.now() + delay_s, callback))
-
-    def run(self, seconds: float = 0) -> None:
-        """Run what is ready, and what becomes due within ``seconds``."""
-        end = self._clock.now() + seconds
-        while True:
-            while self._ready:
-                self._ready.popleft()()
-            due = sorted((entry for entry in self._later if entry[0] <= end), key=lambda entry: entry[0])
-            if not due:
-                break
-            self._later.remove(due[0])
-            self._clock.advance_to(max(due[0][0], self._clock.now()))
-            due[0][1]()
-        self._clock.advance_to(end)
-
-
 class Cluster:
     def __init__(self) -> None:
         clock = VirtualClock()
-        self.loop = ManualLoop(clock)
+        self.clock = clock
+        self.loop = VirtualLoop(clock)
         self.server = Server(MemoryStore(), clock, Rng(1))
-        self.plane = ControlPlane(self.server, self.loop, clock, Rng(0))
+        connect = partial(InProcessTransport, self.server, self.loop.call_soon)
+        self.plane = ControlPlane(connect, self.loop, clock, Rng(0))
         self.plane.start()
-        self.loop.run()
+        self.run()
+
+    def run(self, seconds: float = 0) -> None:
+        """Run what is ready, and what becomes due within ``seconds``."""
+        self.loop.drain(self.clock.now() + seconds)
 
     def call(self, method: str, path: str, tree: Tree | None = None) -> Tree:
         body = b"" if tree is None else orjson.dumps(tree)
@@ -87,10 +64,10 @@ def test_pods_are_bound_and_an_event_says_so() -> None:
     cluster = Cluster()
     for name in ("n0", "n1"):
         cluster.add_node(name)
-    cluster.loop.run()
+    cluster.run()
     for name in ("p0", "p1", "p2", "p3"):
         cluster.add_pod(name)
-    cluster.loop.run()
+    cluster.run()
     assert sorted(cluster.node_of(f"p{i}") or "" for i in range(4)) == ["n0", "n0", "n1", "n1"]
     assert sorted(cluster.events()) == [("Scheduled", f"p{i}") for i in range(4)]
     # nodes come with a taint that their Ready condition takes away
@@ -101,14 +78,14 @@ def test_a_pod_that_fits_nowhere_waits_and_starts_when_room_is_made() -> None:
     cluster = Cluster()
     cluster.add_node("n0")
     cluster.add_pod("big", "2")
-    cluster.loop.run()
+    cluster.run()
     cluster.add_pod("late", "1")
-    cluster.loop.run()
+    cluster.run()
     conditions = cluster.call("GET", f"{PODS}/late")["status"]["conditions"]
     assert [(c["type"], c["status"], c["reason"]) for c in conditions] == [("PodScheduled", "False", "Unschedulable")]
     assert ("FailedScheduling", "late") in cluster.events()
     cluster.call("DELETE", f"{PODS}/big", AT_ONCE)
-    cluster.loop.run(seconds=3)
+    cluster.run(seconds=3)
     assert cluster.node_of("late") == "n0"
 
 
@@ -126,18 +103,18 @@ def test_claims_are_made_from_a_template_allocated_and_freed_with_their_pod() ->
     entry = {"name": "gpu", "resourceClaimTemplateName": "one-gpu"}
     claims = {"container": {"resources": {"claims": [{"name": "gpu"}]}}, "resourceClaims": [entry]}
     cluster.add_pod("p", **claims)
-    cluster.loop.run(seconds=5)
+    cluster.run(seconds=5)
     assert cluster.node_of("p") == "n0"
     (made,) = cluster.call("GET", f"{group}/resourceclaims")["items"]
     (result,) = made["status"]["allocation"]["devices"]["results"]
     assert (result["device"], made["status"]["reservedFor"][0]["name"]) == ("gpu-0", "p")
 
     cluster.add_pod("q", **claims)  # the only device is taken
-    cluster.loop.run(seconds=5)
+    cluster.run(seconds=5)
     assert cluster.node_of("q") is None
     cluster.call("DELETE", f"{PODS}/p", AT_ONCE)
     cluster.call("DELETE", f"{group}/namespaces/default/resourceclaims/{made['metadata']['name']}")
-    cluster.loop.run(seconds=10)
+    cluster.run(seconds=10)
     assert cluster.node_of("q") == "n0"
 
 
@@ -149,12 +126,41 @@ def test_a_deleted_namespace_is_emptied_and_goes() -> None:
     held = {**head("v1", "Secret", "held"), "metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
     cluster.call("POST", "/api/v1/namespaces/team/secrets", held)
     cluster.call("DELETE", "/api/v1/namespaces/team")
-    cluster.loop.run(seconds=10)
+    cluster.run(seconds=10)
     assert cluster.call("GET", "/api/v1/namespaces/team/configmaps")["items"] == []
     assert cluster.call("GET", "/api/v1/namespaces/team")["status"]["phase"] == "Terminating"
     (secret,) = cluster.call("GET", "/api/v1/namespaces/team/secrets")["items"]
     secret["metadata"]["finalizers"] = []
     cluster.call("PUT", "/api/v1/namespaces/team/secrets/held", {**secret, "apiVersion": "v1", "kind": "Secret"})
-    cluster.loop.run(seconds=30)
+    cluster.run(seconds=30)
     names = [n["metadata"]["name"] for n in cluster.call("GET", "/api/v1/namespaces")["items"]]
     assert "team" not in names and "default" in names
+
+
+def test_a_scheduler_that_is_dropped_mid_way_is_replaced_by_one_that_knows_the_api() -> None:
+    cluster = Cluster()
+    for name in ("n0", "n1"):
+        cluster.add_node(name)
+    cluster.run()
+    for i in range(4):
+        cluster.add_pod(f"p{i}")
+        cluster.plane.restart_scheduler()  # nothing of what it was told has been read yet
+    cluster.run(seconds=2)
+    assert sorted(cluster.node_of(f"p{i}") or "" for i in range(4)) == ["n0", "n0", "n1", "n1"]
+    cluster.add_pod("late", "1")
+    cluster.run()
+    cluster.plane.restart_scheduler()
+    cluster.call("DELETE", f"{PODS}/p0", AT_ONCE)
+    cluster.run(seconds=12)
+    assert cluster.node_of("late")
+
+
+def test_controllers_that_are_dropped_mid_way_are_replaced() -> None:
+    cluster = Cluster()
+    cluster.call("POST", "/api/v1/namespaces", head("v1", "Namespace", "team"))
+    cluster.run()
+    cluster.call("DELETE", "/api/v1/namespaces/team")
+    cluster.plane.restart_controllers()
+    cluster.run(seconds=1)
+    names = [n["metadata"]["name"] for n in cluster.call("GET", "/api/v1/namespaces")["items"]]
+    assert "team" not in names

@@ -187,13 +187,15 @@ class SchedulingQueue(Generic[PodT]):
 
     def next_wakeup_s(self) -> float | None:
         """Return the earliest time at which ``flush`` would move something, None if never."""
-        times: list[float] = []
-        for heap in (self._places.plain_backoff, self._places.error_backoff):
-            if first := heap.find_first():
-                times.append(next_second_after_s(first.backoff_expiry_s))
+        times = [t for t in (self.next_backoff_s(),) if t is not None]
         if oldest := self._places.parked.find_oldest():
             times.append(self._scans.next_after_s(oldest.rest_since_s + self._max_parked_s))
         return min(times, default=None)
+
+    def next_backoff_s(self) -> float | None:
+        """Return the earliest time at which ``flush`` would end a backoff, None when none runs."""
+        firsts = (heap.find_first() for heap in (self._places.plain_backoff, self._places.error_backoff))
+        return min((next_second_after_s(f.backoff_expiry_s) for f in firsts if f), default=None)
 
     # ---- what can be seen from outside ----------------------------------------------------------------
 
