@@ -29,6 +29,11 @@ class WorkQueue(Generic[K]):
         else:
             self._ready[key] = None
 
+    def add_after(self, key: K, delay_s: float) -> None:
+        """Ask for a look at ``key`` once ``delay_s`` seconds have passed."""
+        self._count += 1
+        heapq.heappush(self._later, (self._clock.now() + delay_s, self._count, key))
+
     def take(self) -> K | None:
         """Return the next key to work on; None when there is none. ``finish`` must follow."""
         while self._later and self._later[0][0] <= self._clock.now():
@@ -46,8 +51,7 @@ class WorkQueue(Generic[K]):
         if failed:
             failures = self._failures[key] = self._failures.get(key, 0) + 1
             delay_s = min(FIRST_DELAY_S * 2 ** (failures - 1), LONGEST_DELAY_S)
-            self._count += 1
-            heapq.heappush(self._later, (self._clock.now() + delay_s, self._count, key))
+            self.add_after(key, delay_s)
         else:
             self._failures.pop(key, None)
         if again:
