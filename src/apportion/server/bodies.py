@@ -12,7 +12,7 @@ import yaml
 
 from apportion.api import Tree
 from apportion.base import ValidationError
-from apportion.server import errors
+from apportion.server import errors, protobuf
 from apportion.server.request import Parameters
 from apportion.server.resources import Resource
 from apportion.server.schema import DecodeError, canonicalize
@@ -79,13 +79,15 @@ def parse_dry_run(parameters: Parameters, options_kind: str) -> bool:
 
 
 def parse_body(body: bytes, content_type: str, must_be: str) -> tuple[Tree, list[str]]:
-    """Return the object in a JSON or YAML body and the names of duplicate fields.
+    """Return the object in a JSON, YAML or protobuf body, and what a strict reader objects to.
 
     Raises ApiError 415 for other types, 400 for what cannot be read; ``must_be`` is the kind that was expected.
     """
     media = content_type.split(";", maxsplit=1)[0].strip()
     if media == "application/yaml":
         return _parse_yaml(body, must_be), []
+    if media == protobuf.MEDIA_TYPE:
+        return _parse_protobuf(body, must_be)
     if media not in ("", "application/json"):
         raise errors.ApiError(
             415,
@@ -111,6 +113,15 @@ def _parse_yaml(body: bytes, must_be: str) -> Tree:
         raise _unrecognized(must_be, "json parse error: json: cannot unmarshal it into an object")
     check_depth(tree)
     return tree
+
+
+def _parse_protobuf(body: bytes, must_be: str) -> tuple[Tree, list[str]]:
+    try:
+        tree, problems = protobuf.decode_body(body)
+    except protobuf.ProtobufError as error:
+        raise errors.bad_request(f"the object provided is unrecognized (must be of type {must_be}): {error}") from None
+    check_depth(tree)
+    return tree, problems
 
 
 def _unrecognized(must_be: str, why: str) -> errors.ApiError:

@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-import orjson
-
 from apportion.api import Tree
 from apportion.base import ValidationError
-from apportion.server import errors
-from apportion.server.bodies import parse_dry_run
+from apportion.server import errors, protobuf
+from apportion.server.bodies import parse_body, parse_dry_run
 from apportion.server.objects import Objects, Stored
-from apportion.server.request import Parameters, Target
+from apportion.server.request import ApiRequest, Parameters, Target
 from apportion.server.timestamps import format_time, parse_time
 from apportion.server.versions import encode
 
@@ -31,9 +29,9 @@ class DeleteOptions:
     dry_run: bool = False
 
     @classmethod
-    def parse(cls, body: bytes, parameters: Parameters) -> "DeleteOptions":
+    def parse(cls, request: ApiRequest, parameters: Parameters) -> "DeleteOptions":
         """Read the body, and the query where the body is silent; raises ApiError 400 and 422."""
-        given = _parse_body(body)
+        given = _parse_options(request)
         preconditions = given.get("preconditions") or {}
         propagation = given.get("propagationPolicy") or parameters.get("propagationPolicy") or None
         if propagation not in (None, *_PROPAGATIONS):
@@ -51,14 +49,13 @@ class DeleteOptions:
         )
 
 
-def _parse_body(body: bytes) -> dict[str, Any]:
-    if not body.strip():
+def _parse_options(request: ApiRequest) -> dict[str, Any]:
+    if not request.body.strip():
         return {}
-    try:
-        given = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise errors.bad_request(f"the delete options cannot be read: {error}") from None
-    if not isinstance(given, dict) or not isinstance(given.get("gracePeriodSeconds", 0), int | None):
+    # a client that names no type, or one that is no object's, sends JSON
+    media = request.content_type if request.content_type.startswith(protobuf.MEDIA_TYPE) else ""
+    given, _ = parse_body(request.body, media, "DeleteOptions")
+    if not isinstance(given.get("gracePeriodSeconds", 0), int | None):
         raise errors.bad_request("the delete options must be an object of kind DeleteOptions")
     return given
 

@@ -123,7 +123,7 @@ class Verbs:
     # ---- deleting -----------------------------------------------------------------------------------------
 
     def _delete(self, request: ApiRequest, target: Target, parameters: Parameters) -> ApiResponse:
-        options = DeleteOptions.parse(request.body, parameters)
+        options = DeleteOptions.parse(request, parameters)
         deletion = delete_object(self._objects, target, options)
         if not deletion.is_gone or target.resource.returns_deleted:
             form = parse_accept(request.accept)
@@ -136,7 +136,7 @@ class Verbs:
 
     def _delete_collection(self, request: ApiRequest, target: Target, parameters: Parameters) -> ApiResponse:
         form = parse_accept(request.accept)
-        options = DeleteOptions.parse(request.body, parameters)
+        options = DeleteOptions.parse(request, parameters)
         page = list_page(self._objects.store, target, parameters)
         for raw in page.raws:
             metadata = orjson.loads(raw)["metadata"]

@@ -43,7 +43,7 @@ def _load() -> dict[str, Any]:
 def find_shape(api_version: str, kind: str) -> Shape | None:
     """Return the shape of a kind in one version, or None when it is not in the table."""
     name = _load()["kinds"].get(f"{api_version}/{kind}")
-    return None if name is None else _get_type(name)
+    return None if name is None else get_type(name)
 
 
 def list_versions(group: str, kind: str) -> list[str]:
@@ -64,7 +64,8 @@ def get_document(field_name: str) -> str:
 _TYPES: Final[dict[str, Shape]] = {}
 
 
-def _get_type(name: str) -> Shape:
+def get_type(name: str) -> Shape:
+    """Return the shape of a type by its name in the table; raises KeyError when the table lacks it."""
     known = _TYPES.get(name)
     if known is not None:
         return known
@@ -77,9 +78,25 @@ def _get_type(name: str) -> Shape:
     return shape
 
 
+@cache
+def _load_numbers() -> dict[str, dict[str, str]]:
+    raw = resources.files(__package__).joinpath("protobuf.json").read_bytes()
+    table: dict[str, dict[str, str]] = orjson.loads(raw)["types"]
+    return table
+
+
+def find_field(type_name: str, number: int) -> tuple[str, str]:
+    """Return the JSON name and the flags of a protobuf field of a type; two empty texts when there is none.
+
+    The flags are explained in ``scripts/generate_protobuf.py``.
+    """
+    name, _, flags = _load_numbers().get(type_name, {}).get(str(number), "").partition(":")
+    return name, flags
+
+
 def _link(entry: Any) -> Shape:
     if isinstance(entry, str):
-        return _get_type(entry[1:]) if entry[0] == "@" else _SCALARS[entry]
+        return get_type(entry[1:]) if entry[0] == "@" else _SCALARS[entry]
     if entry[0] == "{":
         return Shape(MAP, item=_link(entry[1]))
     return Shape(LIST, item=_link(entry[1]), merge_key=entry[2])
