@@ -1,5 +1,6 @@
 """The only way to the API: the transport interface and its in-memory form. See README.md."""
 
+from apportion.client.difference import list_difference
 from apportion.client.events import PodEvent, create_event, format_micro_time
 from apportion.client.memory import MemoryTransport
 from apportion.client.tasks import Task, run_task
@@ -9,11 +10,15 @@ from apportion.client.transport import (
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
     OnDone,
+    OnSynced,
     Request,
     Response,
     Transport,
+    WatchHandle,
     WatchSink,
+    is_unknown,
 )
+from apportion.client.watches import Watches
 
 __all__ = [
     "JSON",
@@ -22,13 +27,18 @@ __all__ = [
     "STRATEGIC_MERGE_PATCH",
     "MemoryTransport",
     "OnDone",
+    "OnSynced",
     "PodEvent",
     "Request",
     "Response",
     "Task",
     "Transport",
+    "WatchHandle",
     "WatchSink",
+    "Watches",
     "create_event",
     "format_micro_time",
+    "is_unknown",
+    "list_difference",
     "run_task",
 ]

@@ -11,11 +11,34 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from apportion.client.events import EVENTS
-from apportion.client.transport import JSON_PATCH, OnDone, Request, Response, Transport, WatchSink
+from apportion.client.transport import (
+    JSON_PATCH,
+    OnDone,
+    OnSynced,
+    Request,
+    Response,
+    Transport,
+    WatchHandle,
+    WatchSink,
+)
 
 Tree: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str, str]  # resource, namespace, name
 DELETED_AT: Final = "2026-01-01T00:00:00Z"  # there is no clock here; that it is set is what counts
+
+
+class _Watch:
+    """A sink, and the version from which on changes are news to it."""
+
+    __slots__ = ("has_synced", "since", "sink")
+
+    def __init__(self, sink: WatchSink, since: int) -> None:
+        self.sink: WatchSink | None = sink
+        self.since = since
+        self.has_synced = False
+
+    def close(self) -> None:
+        self.sink = None
 
 
 class MemoryTransport(Transport):
@@ -23,8 +46,8 @@ class MemoryTransport(Transport):
 
     def __init__(self) -> None:
         self._objects: dict[Key, bytes] = {}
-        self._watches: dict[str, list[WatchSink]] = {}
-        self._feed: deque[tuple[str, str, bytes]] = deque()
+        self._watches: dict[str, list[_Watch]] = {}
+        self._feed: deque[tuple[str, str, bytes, int]] = deque()
         self._answers: deque[tuple[OnDone, Response]] = deque()
         self._version = 0
         self.events: list[Tree] = []  # API events in the order in which they were recorded
@@ -58,7 +81,7 @@ class MemoryTransport(Transport):
         tree["metadata"]["resourceVersion"] = str(self._version)
         raw = orjson.dumps(tree)
         self._objects[key] = raw
-        self._feed.append((key[0], change, raw))
+        self._feed.append((key[0], change, raw, self._version))
         return raw
 
     # ---- Transport ----------------------------------------------------------------------------------------
@@ -67,12 +90,22 @@ class MemoryTransport(Transport):
         """Carry the request out; the answer waits for ``deliver``."""
         self._answers.append((on_done, self._execute(request)))
 
-    def watch(self, resource: str, sink: WatchSink) -> None:
-        """Deliver the objects that exist, and every change after that."""
-        self._watches.setdefault(resource, []).append(sink)
+    def watch(self, resource: str, sink: WatchSink, on_synced: OnSynced | None = None) -> WatchHandle:
+        """Deliver the objects that exist at once, and every change after that."""
+        watch = _Watch(sink, self._version)
+        self._watches.setdefault(resource, []).append(watch)
         for key, raw in self._objects.items():
             if key[0] == resource:
                 sink(_frame("ADDED", raw))
+        watch.has_synced = True
+        if on_synced is not None:
+            on_synced()
+        return watch
+
+    def close(self) -> None:
+        """Answer nothing and deliver nothing any more."""
+        self._answers.clear()
+        self._watches.clear()
 
     def deliver(self) -> bool:
         """Hand out one answer or one watch event, answers first. False when there is none."""
@@ -81,9 +114,10 @@ class MemoryTransport(Transport):
             on_done(response)
             return True
         if self._feed:
-            resource, change, raw = self._feed.popleft()
-            for sink in self._watches.get(resource, ()):
-                sink(_frame(change, raw))
+            resource, change, raw, version = self._feed.popleft()
+            for watch in self._watches.get(resource, ()):
+                if watch.sink is not None and version > watch.since:
+                    watch.sink(_frame(change, raw))
             return True
         return False
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw
 
 from apportion.base import Clock
-from apportion.client import Task, Transport, run_task
+from apportion.client import Task, Transport, Watches, run_task
 from apportion.controllers.work_queue import WorkQueue
 
 K = TypeVar("K", bound=Hashable)
@@ -24,11 +24,19 @@ decode_frame: Final = msgspec.json.Decoder(Frame).decode
 
 
 class Controller(Generic[K]):
-    """Watches, and works on one key at a time; a key whose task names a problem comes back later."""
+    """Watches, and works on one key at a time; a key whose task names a problem comes back later.
+
+    It does not work before its watches have delivered what exists.
+    """
 
     def __init__(self, transport: Transport, clock: Clock) -> None:
-        self._transport = transport
+        self._transport = Watches(transport)
         self.queue: WorkQueue[K] = WorkQueue(clock)
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether everything that existed at the start is known."""
+        return self._transport.has_synced
 
     def start(self) -> None:
         """Begin to watch."""
@@ -36,7 +44,7 @@ class Controller(Generic[K]):
 
     def work(self) -> bool:
         """Start the work on one key. False when none is due."""
-        key = self.queue.take()
+        key = self.queue.take() if self._transport.has_synced else None
         if key is None:
             return False
         run_task(self._transport, self._sync(key), lambda problem: self.queue.finish(key, problem is not None))

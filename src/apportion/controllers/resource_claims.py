@@ -22,6 +22,7 @@ from apportion.client import (
     Response,
     Task,
     Transport,
+    Watches,
     create_event,
     format_micro_time,
     run_task,
@@ -59,12 +60,17 @@ class ResourceClaimController:
     """Watches pods, claims and templates. Driven by ``work``; its requests go through the transport."""
 
     def __init__(self, transport: Transport, clock: Clock, rng: Rng) -> None:
-        self._transport = transport
+        self._transport = Watches(transport)
         self._clock = clock
         self._rng = rng
         self.index = ClaimIndex()
         self.queue: WorkQueue[Key] = WorkQueue(clock)
         self.failures: deque[str] = deque(maxlen=FAILURES_MAX)  # the last ones, for whoever wants to look
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether everything that existed at the start is known."""
+        return self._transport.has_synced
 
     def start(self) -> None:
         """Watch everything the controller reads; templates and claims before the pods that refer to them."""
@@ -74,7 +80,7 @@ class ResourceClaimController:
 
     def work(self) -> bool:
         """Start the work on one key. False when nothing is due."""
-        key = self.queue.take()
+        key = self.queue.take() if self._transport.has_synced else None
         if key is None:
             return False
         kind, name = key

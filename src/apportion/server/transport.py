@@ -11,7 +11,7 @@ from typing import Final, TypeAlias, TypeVar
 
 import orjson
 
-from apportion.client import OnDone, Request, Response, Transport, WatchSink
+from apportion.client import OnDone, OnSynced, Request, Response, Transport, WatchHandle, WatchSink
 from apportion.server.errors import encode_status, unknown_resource
 from apportion.server.request import JSON_TYPE, ApiRequest, ApiResponse
 from apportion.server.resources import Resource, get_resource
@@ -29,6 +29,45 @@ _METHODS: Final = {
 }  # fmt: skip
 
 
+class _Feed:
+    """One watch. When it falls behind the history it starts anew with the difference."""
+
+    def __init__(self, open_watch: Callable[[], Watch], sink: WatchSink, on_synced: OnSynced | None) -> None:
+        self._open = open_watch
+        self._sink = sink
+        self._on_synced = on_synced
+        self._watch = open_watch()
+        self._watch.remember()
+        self.has_synced = False
+        self.is_closed = False
+
+    def deliver(self) -> bool:
+        """Deliver what is new; returns whether there may be more."""
+        frames = self._watch.read()
+        if self._watch.ended:
+            frames.pop()  # says that the history is gone
+            known = self._watch.known
+            self._watch = self._open()
+            self._watch.remember(known)
+            self._pass_on(frames)
+            return True
+        self._pass_on(frames)
+        if not self.has_synced and self._watch.has_opened:
+            self.has_synced = True
+            if self._on_synced is not None:
+                self._on_synced()
+        return False
+
+    def _pass_on(self, frames: list[bytes]) -> None:
+        for frame in frames:
+            if not self.is_closed:
+                _call(self._sink, frame)
+
+    def close(self) -> None:
+        """Deliver nothing any more."""
+        self.is_closed = True
+
+
 class InProcessTransport(Transport):
     """Requests and watches on a ``Server`` in the same process, carried out by the loop behind ``call_soon``."""
 
@@ -36,22 +75,30 @@ class InProcessTransport(Transport):
         self._server = server
         self._call_soon = call_soon
         self._waiting: deque[tuple[ApiResponse, OnDone]] = deque()
-        self._watches: list[tuple[str, Watch, WatchSink]] = []
+        self._feeds: list[_Feed] = []
         self._is_awake = False
+        self._is_closed = False
         self._leave = server.store.subscribe(self._wake)
 
     def submit(self, request: Request, on_done: OnDone) -> None:
         """Send a request; it is carried out by the loop, in the order of the calls."""
         self._call_soon(lambda: self._execute(request, on_done))
 
-    def watch(self, resource: str, sink: WatchSink) -> None:
-        """Deliver what exists, then what changes. One that falls behind the history starts anew."""
-        self._watches.append((resource, self._open(resource), sink))
+    def watch(self, resource: str, sink: WatchSink, on_synced: OnSynced | None = None) -> WatchHandle:
+        """Deliver what exists, then what changes. One that falls behind the history delivers the difference."""
+        path = _get_path(get_resource(resource), "", "", "")
+        feed = _Feed(lambda: self._server.watch(ApiRequest("GET", path, "watch=1")), sink, on_synced)
+        self._feeds.append(feed)
         self._wake()
+        return feed
 
     def close(self) -> None:
-        """Stop listening to the store."""
+        """Stop listening to the store; requests that were sent are carried out, and not answered."""
+        self._is_closed = True
         self._leave()
+        for feed in self._feeds:
+            feed.close()
+        self._waiting.clear()
 
     # ---- in the loop --------------------------------------------------------------------------------------
 
@@ -61,8 +108,9 @@ class InProcessTransport(Transport):
         except KeyError:
             error = unknown_resource()
             response = ApiResponse(error.code, encode_status(error))
-        self._waiting.append((response, on_done))
-        self._wake()
+        if not self._is_closed:
+            self._waiting.append((response, on_done))
+            self._wake()
 
     def _wake(self) -> None:
         """Have the loop look at the store; once is enough, however many commits there are."""
@@ -76,17 +124,11 @@ class InProcessTransport(Transport):
         while self._waiting and self._waiting[0][0].revision <= durable:
             response, on_done = self._waiting.popleft()
             _call(on_done, _to_response(response))
-        for i, (resource, watch, sink) in enumerate(self._watches):
-            for frame in watch.read():
-                if not watch.ended:
-                    _call(sink, frame)
-            if watch.ended:
-                self._watches[i] = (resource, self._open(resource), sink)
+        for feed in tuple(self._feeds):
+            if feed.is_closed:
+                self._feeds.remove(feed)
+            elif feed.deliver():
                 self._wake()
-
-    def _open(self, plural: str) -> Watch:
-        path = _get_path(get_resource(plural), "", "", "")
-        return self._server.watch(ApiRequest("GET", path, "watch=1"))
 
 
 def _call(listener: Callable[[_T], None], what: _T) -> None:

@@ -4,19 +4,21 @@ A watch keeps no queue. It remembers the revision it told last and reads on from
 bounded history ends with a 410, like one that starts too early.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import orjson
 
 from apportion.api import Tree
 from apportion.base import ValidationError
+from apportion.client import list_difference
 from apportion.server import errors
 from apportion.server.formats import Form, get_metadata_only, render_object
 from apportion.server.lists import parse_revision
 from apportion.server.request import Parameters, Target
 from apportion.server.selectors import parse_selection
 from apportion.server.tables import Printer
-from apportion.store import Change, ChangeType, CompactedError, Store
+from apportion.store import Change, ChangeType, CompactedError, Key, Store
 
 _INITIAL_END: Final = {"k8s.io/initial-events-end": "true"}
 
@@ -27,6 +29,8 @@ class Watch:
     def __init__(self, store: Store, target: Target, parameters: Parameters, form: Form, printer: Printer) -> None:
         """Check the parameters; raises ApiError 400 and 422."""
         self.ended = False
+        self.has_opened = False  # whether ``read`` has returned what existed at the start
+        self.known: dict[Key, bytes] | None = None  # what was told last, by key; only kept when asked to
         self.wants_bookmarks = parameters.get_bool("allowWatchBookmarks")
         self._store = store
         self._target = target
@@ -65,6 +69,7 @@ class Watch:
         if frames and self._told > durable:  # the list that opens the watch may tell only what a crash keeps
             self._initial = frames
             return []
+        self.has_opened = True
         try:
             changes = self._store.read_changes(self._target.resource.storage, self._told)
         except CompactedError as error:
@@ -73,9 +78,21 @@ class Watch:
             frame = self._frame_change(change)
             if frame is not None:
                 frames.append(frame)
+        if self.known is not None:
+            self._remember(self.known, changes)
         if not self.is_from_the_future:
             self._told = max(self._told, changes[-1].revision if changes else 0, durable)
         return frames
+
+    def remember(self, before: Mapping[Key, bytes] | None = None) -> None:
+        """Keep what is told, for a watch that may have to take over; only without selectors, and before reading.
+
+        With ``before``, what another watch told last, this one opens with the difference to that.
+        """
+        entries = self._store.list_entries(self._target.resource.storage, self._target.namespace)
+        self.known = {e.key: e.value for e in entries}
+        if before is not None:
+            self._initial = [_frame(t, self._render(raw)) for t, raw in list_difference(before, self.known)]
 
     def end(self, error: errors.ApiError) -> bytes:
         """End the watch; returns the frame that says why."""
@@ -96,6 +113,13 @@ class Watch:
             )
         tree = {"kind": resource.kind.name, "apiVersion": resource.api_version, "metadata": metadata}
         return _frame("BOOKMARK", orjson.dumps(tree))
+
+    def _remember(self, known: dict[Key, bytes], changes: Sequence[Change]) -> None:
+        for change in changes:
+            if change.type is ChangeType.DELETED:
+                known.pop(change.key, None)
+            else:
+                known[change.key] = change.value
 
     def _start_with_entries(self, mark_end: bool) -> None:
         for entry in self._store.list_entries(self._target.resource.storage, self._target.namespace):

@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 from apportion.alloc import Features
 from apportion.api.feature_gates import FeatureGates
 from apportion.base import Clock, Rng
-from apportion.client import OnDone, Request, Response, Transport, WatchSink
+from apportion.client import OnDone, OnSynced, Request, Response, Transport, WatchHandle, WatchSink
 from apportion.controllers import (
     GarbageCollector,
     NamespaceController,
@@ -37,18 +37,15 @@ class Loop(Protocol):
         ...
 
 
-class Connection(Transport, Protocol):
-    """A transport of one component, which ends with it."""
-
-    def close(self) -> None:
-        """Answer nothing and deliver nothing any more."""
-        ...
-
-
 class Controller(Protocol):
     """Something that watches, and works on one key at a time."""
 
     queue: WorkQueue[Any]
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether everything that existed at the start is known; it does not work before that."""
+        ...
 
     def start(self) -> None:
         """Begin to watch."""
@@ -62,7 +59,7 @@ class Controller(Protocol):
 class _Nudging(Transport):
     """Passes everything on, and tells whenever something arrived. Once closed it passes nothing on."""
 
-    def __init__(self, inner: Connection, nudge: Callable[[], None]) -> None:
+    def __init__(self, inner: Transport, nudge: Callable[[], None]) -> None:
         self._inner = inner
         self._nudge = nudge
         self._is_closed = False
@@ -75,13 +72,18 @@ class _Nudging(Transport):
 
         self._inner.submit(request, answered)
 
-    def watch(self, resource: str, sink: WatchSink) -> None:
+    def watch(self, resource: str, sink: WatchSink, on_synced: OnSynced | None = None) -> WatchHandle:
         def arrived(frame: bytes) -> None:
             if not self._is_closed:
                 sink(frame)
                 self._nudge()
 
-        self._inner.watch(resource, arrived)
+        def synced() -> None:
+            if on_synced is not None:
+                on_synced()
+            self._nudge()
+
+        return self._inner.watch(resource, arrived, synced)
 
     def close(self) -> None:
         self._is_closed = True
@@ -97,7 +99,7 @@ class ControlPlane:
 
     def __init__(
         self,
-        connect: Callable[[], Connection],
+        connect: Callable[[], Transport],
         loop: Loop,
         clock: Clock,
         rng: Rng,
@@ -184,8 +186,17 @@ class ControlPlane:
 
     def next_due_s(self) -> float | None:
         """Return when the next backoff or delay ends, None when only what is looked at periodically is left."""
-        due = [self.scheduler.queue.next_backoff_s(), *(c.queue.next_wakeup_s() for c in self._all_controllers())]
+        ready = [c for c in self._all_controllers() if c.has_synced]
+        due = [self.scheduler.queue.next_backoff_s(), *(c.queue.next_wakeup_s() for c in ready)]
         return min((t for t in due if t is not None), default=None)
+
+    def list_busy(self) -> list[str]:
+        """Return what is waiting for a backoff or a delay to end, one line each."""
+        pods = (e for e in self.scheduler.queue.dump() if e["where"] not in ("unschedulable", "gated"))
+        lines = [f"pod {e['pod']}: {e['where']} after {e['attempts']} attempts" for e in pods]
+        for controller in self._all_controllers():
+            lines += [f"{type(controller).__name__}: {key}" for key in controller.queue.keys()]
+        return lines
 
     def _all_controllers(self) -> list[Controller]:
         return [*self._controllers, *self._kubelets]
@@ -199,7 +210,7 @@ class ControlPlane:
         for controller in self._all_controllers():
             while controller.work():
                 pass
-        busy = all(self.scheduler.schedule_one() for _ in range(DECISIONS_MAX))
+        busy = self._shell.has_synced and all(self.scheduler.schedule_one() for _ in range(DECISIONS_MAX))
         self._shell.send()
         if busy:
             self.nudge()

@@ -28,7 +28,7 @@ from apportion.api.storage import (
 )
 from apportion.api.view import View
 from apportion.base import Clock
-from apportion.client import Response, Transport, format_micro_time
+from apportion.client import Response, Transport, Watches, format_micro_time
 from apportion.sched.cycle import EventHandlers, Scheduler
 from apportion.sched.framework import Outcome
 from apportion.sched.shell.requests import request_of
@@ -72,12 +72,17 @@ class Shell:
 
     def __init__(self, scheduler: Scheduler, transport: Transport, clock: Clock) -> None:
         self._scheduler = scheduler
-        self._transport = transport
+        self._transport = Watches(transport)
         self._clock = clock
         self._handlers = EventHandlers(scheduler)
         self._now: tuple[float, str] = (-1.0, "")
 
     # ---- what the API says --------------------------------------------------------------------------------
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether everything that existed at the start is known; before that no pod may be judged."""
+        return self._transport.has_synced
 
     def start(self) -> None:
         """Watch everything the scheduler reads."""
