@@ -61,5 +61,13 @@ class WorkQueue(Generic[K]):
         """Return when the next delayed key is due, None when none is."""
         return self._later[0][0] if self._later else None
 
+    def list_keys(self) -> list[K]:
+        """Return the keys that wait, are worked on or come back later, each once."""
+        return list(
+            dict.fromkeys(
+                [*self._ready, *self._busy, *(entry[2] for entry in sorted(self._later, key=lambda e: e[:2]))]
+            )
+        )
+
     def __len__(self) -> int:
         return len(self._ready) + len(self._busy) + len(self._later)

@@ -3,8 +3,21 @@
 from apportion.server.errors import ApiError
 from apportion.server.http import HttpServer
 from apportion.server.request import ApiRequest, ApiResponse
+from apportion.server.resources import RESOURCES, Resource
+from apportion.server.schema import Shape
 from apportion.server.server import Server
 from apportion.server.transport import InProcessTransport
 from apportion.server.watching import Watch
 
-__all__ = ["ApiError", "ApiRequest", "ApiResponse", "HttpServer", "InProcessTransport", "Server", "Watch"]
+__all__ = [
+    "RESOURCES",
+    "ApiError",
+    "ApiRequest",
+    "ApiResponse",
+    "HttpServer",
+    "InProcessTransport",
+    "Resource",
+    "Server",
+    "Shape",
+    "Watch",
+]

@@ -195,7 +195,7 @@ class ControlPlane:
         pods = (e for e in self.scheduler.queue.dump() if e["where"] not in ("unschedulable", "gated"))
         lines = [f"pod {e['pod']}: {e['where']} after {e['attempts']} attempts" for e in pods]
         for controller in self._all_controllers():
-            lines += [f"{type(controller).__name__}: {key}" for key in controller.queue.keys()]
+            lines += [f"{type(controller).__name__}: {key}" for key in controller.queue.list_keys()]
         return lines
 
     def _all_controllers(self) -> list[Controller]:
