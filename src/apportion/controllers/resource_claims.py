@@ -114,8 +114,9 @@ class ResourceClaimController:
         claim = DECODE_CLAIM(event.object)
         key = claim.metadata.key
         if event.type == "DELETED":
+            known = self.index.claims.get(key, claim)  # a deletion that the watch missed comes without an owner
             self.index.remove_claim(key)
-            owner = claim.metadata.controller
+            owner = known.metadata.controller
             if owner is not None and owner.kind == "Pod":
                 self.queue.add(("pod", f"{claim.metadata.namespace}/{owner.name}"))
             return
@@ -125,10 +126,12 @@ class ResourceClaimController:
     def _on_pod(self, frame: bytes) -> None:
         event = _FRAME(frame)
         pod = DECODE_POD(event.object)
-        if not pod.spec.resource_claims:
-            return
         key, namespace = pod.metadata.key, pod.metadata.namespace
         known = self.index.pods.get(key)
+        if event.type == "DELETED" and known is not None and known.metadata.uid == pod.metadata.uid:
+            pod = known  # a deletion that the watch missed comes without a spec
+        if not pod.spec.resource_claims:
+            return
         if known is not None and known.metadata.uid != pod.metadata.uid:  # made anew: the old one's claims are free
             for claim in self.index.owned_by(known):
                 self.queue.add(("claim", claim.metadata.key))
@@ -181,7 +184,8 @@ class ResourceClaimController:
                 return None
         template = self.index.templates.get(f"{pod.metadata.namespace}/{entry.resource_claim_template_name}")
         if template is None:
-            return f'resource claim template "{entry.resource_claim_template_name}": not found'
+            name = entry.resource_claim_template_name
+            return f'resource claim template "{name}": resourceclaimtemplate.resource.k8s.io "{name}" not found'
         body = self._make_claim(pod, entry.name, template)
         response = yield Request("create", CLAIMS, pod.metadata.namespace, "", orjson.dumps(body))
         if response.code not in _OK:
@@ -200,7 +204,6 @@ class ResourceClaimController:
             "name": pod.metadata.name,
             "uid": pod.metadata.uid,
             "controller": True,
-            "blockOwnerDeletion": True,
         }
         return {
             "apiVersion": "resource.k8s.io/v1",

@@ -21,6 +21,7 @@ from apportion.server.strategies import (
     prepare_status_update,
     prepare_update,
 )
+from apportion.server.timestamps import format_time
 from apportion.server.versions import encode
 from apportion.store import MUST_NOT_EXIST, Entry, Key, RevisionConflictError, Store
 
@@ -63,7 +64,7 @@ class Objects:
     def create(self, tree: Tree, resource: Resource, dry_run: bool) -> Stored:
         """Store a new canonical object."""
         kind = resource.kind
-        tree = complete(prepare_create(tree, resource), kind)
+        tree = complete(prepare_create(tree, resource, format_time(self.clock.now())), kind)
         self._check(check_object(tree, kind, self._check_cel), resource, tree)
         tree = finish_create(self.admission.admit_new(tree, resource), kind)
         if dry_run:

@@ -38,8 +38,10 @@ def bind_pod(objects: Objects, target: Target, request: ApiRequest, dry_run: boo
         why = f"pod {target.name} has non-empty .spec.schedulingGates"
     if why:
         raise errors.conflict("", "pods/binding", target.name, why)
-    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_time(objects.clock.now())}
+    now = format_time(objects.clock.now())
+    condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     others = [c for c in status.get("conditions") or () if c.get("type") != "PodScheduled"]
+    status = {k: v for k, v in status.items() if k != "nominatedNodeName"}  # it has been made true
     new = {**old, "spec": {**spec, "nodeName": node}, "status": {**status, "conditions": [*others, condition]}}
     annotations = metadata.get("annotations")
     if annotations:
@@ -62,6 +64,15 @@ def _check_binding(binding: Tree, target: Target) -> str:
     if not node or not isinstance(node, str):
         raise errors.bad_request("target.name: Required value")
     return node
+
+
+def refuse_container(objects: Objects, target: Target) -> errors.ApiError:
+    """Return why nobody speaks for the containers of a pod here; raises ApiError 404 for a pod that does not exist."""
+    node = (objects.get(target).get("spec") or {}).get("nodeName")
+    if not node:
+        return errors.bad_request(f"pod {target.name} does not have a host assigned")
+    text = f'no container runs behind pod "{target.name}": there is no kubelet on node "{node}" that "{{}}" could ask'
+    return errors.ApiError(501, "NotImplemented", text.format(target.subresource), {})
 
 
 def finalize_namespace(objects: Objects, target: Target, request: ApiRequest, dry_run: bool) -> Stored:

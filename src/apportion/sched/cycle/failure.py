@@ -17,7 +17,9 @@ def failure_commands(pod: PodInfo, reason: str, message: str, nominated: str | N
     note = message if len(message) <= NOTE_MAX else message[: NOTE_MAX - 4] + " ..."
     return [
         EmitEvent(pod.namespace, pod.name, pod.uid, "Warning", "FailedScheduling", "Scheduling", note),
-        PatchPodCondition(pod.namespace, pod.name, pod.uid, pod.resource_version, reason, message, nominated),
+        PatchPodCondition(
+            pod.namespace, pod.name, pod.uid, pod.resource_version, reason, message, nominated, pod.generation
+        ),
     ]
 
 

@@ -38,6 +38,7 @@ class AllocateClaim:
     resource_version: str
     allocation: AllocationResult
     consumer: ResourceClaimConsumerReference
+    is_timed: bool = False  # whether the time of the allocation is written into it
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,7 @@ class PatchPodCondition:
     reason: str
     message: str
     nominated_node_name: str | None = None
+    generation: int = 0  # of the pod that was judged; 0 when the API counts none
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,7 @@ class DynamicResources:
         self._allocator = Allocator(handle.state.devices)
         self._columns: dict[tuple[object, ...], DeviceColumn] = {}
         self._zero = ZeroScore()
+        self._is_timed = handle.gates.enabled("DRADeviceBindingConditions")
 
     # ---- before the queue ---------------------------------------------------------------------------------
 
@@ -216,7 +217,9 @@ class DynamicResources:
                 return error(self.name, f"add finalizer to claim {meta.name}: {outcome.message}")
             version = self._state.claims.read(outcome.body).meta.resource_version
         consumer = consumer_of(pod.uid, pod.name)
-        outcome = yield AllocateClaim(meta.namespace, meta.name, meta.uid, version, allocation, consumer)
+        outcome = yield AllocateClaim(
+            meta.namespace, meta.name, meta.uid, version, allocation, consumer, self._is_timed
+        )
         if not outcome.is_ok:
             return error(self.name, f"allocate claim {meta.name}: {outcome.message}")
         self._state.claims.assume(self._state.claims.read(outcome.body))

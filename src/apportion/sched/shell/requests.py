@@ -27,6 +27,11 @@ from apportion.sched.framework import (
 CLAIMS: Final = "resourceclaims"
 
 
+def _seconds(now: str) -> str:
+    """Return a time in the precision of objects; events alone have microseconds."""
+    return f"{now[:19]}Z"
+
+
 def _bind(c: BindPod, now: str) -> Request:
     body = {
         "apiVersion": "v1",
@@ -44,9 +49,12 @@ def _add_finalizer(c: AddClaimFinalizer, now: str) -> Request:
 
 
 def _allocate(c: AllocateClaim, now: str) -> Request:
+    allocation = c.allocation
+    if c.is_timed:
+        allocation = msgspec.structs.replace(allocation, allocation_timestamp=_seconds(now))
     body = {
         "metadata": {"uid": c.uid, "resourceVersion": c.resource_version},
-        "status": {"allocation": c.allocation, "reservedFor": [c.consumer]},
+        "status": {"allocation": allocation, "reservedFor": [c.consumer]},
     }
     return Request("patch", CLAIMS, c.namespace, c.name, msgspec.json.encode(body), "status", MERGE_PATCH)
 
@@ -101,7 +109,8 @@ def _patch_condition(c: PatchPodCondition, now: str) -> Request:
         "reason": c.reason,
         "message": c.message,
         "lastProbeTime": None,
-        "lastTransitionTime": now,
+        "lastTransitionTime": _seconds(now),
+        **({"observedGeneration": c.generation} if c.generation else {}),
     }
     status: dict[str, Any] = {"conditions": [condition]}
     if c.nominated_node_name is not None:
@@ -116,7 +125,7 @@ def _mark_disrupted(c: MarkDisrupted, now: str) -> Request:
         "status": "True",
         "reason": "PreemptionByScheduler",
         "message": c.message,
-        "lastTransitionTime": now,
+        "lastTransitionTime": _seconds(now),
     }
     body = {"metadata": {"uid": c.uid}, "status": {"conditions": [condition]}}
     return Request("patch", "pods", c.namespace, c.name, orjson.dumps(body), "status", STRATEGIC_MERGE_PATCH)

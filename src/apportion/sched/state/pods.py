@@ -81,6 +81,7 @@ class PodInfo:
     __slots__ = (
         "claim_statuses",
         "creation",
+        "generation",
         "key",
         "kind",
         "name",
@@ -112,6 +113,7 @@ class PodInfo:
         self.row = -1
         self.resource_version = meta.resource_version
         self.creation = meta.creation_timestamp or ""
+        self.generation = meta.generation
         self.terminating = meta.deletion_timestamp is not None
         status = head.status
         self.phase = status.phase
@@ -143,6 +145,7 @@ class PodMeta(View):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
+    generation: int = 0
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     labels: dict[str, str] = {}

@@ -65,6 +65,8 @@ class _Walk:
             walked = self.walk(child, part, here)
             if walked or part.code not in (LIST, MAP) or name in shape.required:
                 out[name] = walked
+        for name in shape.always:
+            out.setdefault(name, None)
         return out
 
     def _walk_map(self, value: Any, shape: Shape, path: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ class Shape:
     required: frozenset[str] = frozenset()
     item: "Shape | None" = None
     merge_key: str | None = None
+    always: tuple[str, ...] = ()  # fields that are null rather than absent
 
 
 _SCALARS: Final = {code: Shape(code) for code in "sinbqxt*"}
@@ -62,6 +63,21 @@ def get_document(field_name: str) -> str:
 
 
 _TYPES: Final[dict[str, Shape]] = {}
+# Times that Go keeps as a value and not behind a pointer are written as null when they are not set.
+_ALWAYS_WRITTEN: Final = {
+    "PodCondition": ("lastProbeTime", "lastTransitionTime"),
+    "PersistentVolumeClaimCondition": ("lastProbeTime", "lastTransitionTime"),
+    "NodeCondition": ("lastHeartbeatTime", "lastTransitionTime"),
+    "NamespaceCondition": ("lastTransitionTime",),
+    "ReplicationControllerCondition": ("lastTransitionTime",),
+    "ReplicaSetCondition": ("lastTransitionTime",),
+    "StatefulSetCondition": ("lastTransitionTime",),
+    "DaemonSetCondition": ("lastTransitionTime",),
+    "DeploymentCondition": ("lastUpdateTime", "lastTransitionTime"),
+    "JobCondition": ("lastProbeTime", "lastTransitionTime"),
+    "ContainerStateRunning": ("startedAt",),
+    "ContainerStateTerminated": ("startedAt", "finishedAt"),
+}
 
 
 def get_type(name: str) -> Shape:
@@ -73,7 +89,9 @@ def get_type(name: str) -> Shape:
     if entry == ANY:
         return _TYPES.setdefault(name, _SCALARS[ANY])
     fields, required = entry
-    shape = _TYPES[name] = Shape(OBJECT, name, required=frozenset(required))  # before its fields: types recur
+    always = _ALWAYS_WRITTEN.get(name.rpartition(".")[2], ())
+    # before its fields: types recur
+    shape = _TYPES[name] = Shape(OBJECT, name, required=frozenset(required), always=always)
     shape.fields.update({n: _link(f) for n, f in fields.items()})
     return shape
 

@@ -33,24 +33,40 @@ def has_generation(kind: Kind) -> bool:
     return (kind.group, kind.name) in _COUNTED
 
 
-def prepare_create(tree: Tree, resource: Resource) -> Tree:
+def prepare_create(tree: Tree, resource: Resource, now: str) -> Tree:
     """Return a new object without what only the server may say, and with its first status."""
     metadata = {k: v for k, v in tree["metadata"].items() if k not in _SYSTEM_FIELDS or k == "generateName"}
     if has_generation(resource.kind):
         metadata["generation"] = 1
     tree = {**tree, "metadata": metadata}
     if resource.has_status and resource.kind.name not in _KEEPS_STATUS:
-        tree = {**tree, "status": _get_first_status(tree, resource)}
+        tree = {**tree, "status": _get_first_status(tree, resource, now)}
     return _prepare_kind(tree, resource.kind)
 
 
-def _get_first_status(tree: Tree, resource: Resource) -> Tree:
+def _get_first_status(tree: Tree, resource: Resource, now: str) -> Tree:
     name = resource.kind.name
     if name == "Pod":
-        return {"phase": "Pending", "qosClass": get_qos_class(tree.get("spec") or {})}
+        return _get_first_pod_status(tree.get("spec") or {}, now)
     if name == "StatefulSet":
         return {"replicas": 0, "availableReplicas": 0}
     return _fill_required(resource.shape.fields["status"])
+
+
+def _get_first_pod_status(spec: Tree, now: str) -> Tree:
+    status: Tree = {"phase": "Pending", "qosClass": get_qos_class(spec)}
+    if spec.get("schedulingGates"):
+        status["conditions"] = [
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "lastProbeTime": None,
+                "lastTransitionTime": now,
+                "reason": "SchedulingGated",
+                "message": "Scheduling is blocked due to non-empty scheduling gates",
+            }
+        ]
+    return status
 
 
 def _fill_required(shape: Shape) -> Tree:
