@@ -6,6 +6,7 @@ from apportion.controllers.namespaces import NamespaceController
 from apportion.controllers.node_readiness import NodeReadinessController
 from apportion.controllers.resource_claims import ResourceClaimController
 from apportion.controllers.work_queue import WorkQueue
+from apportion.controllers.workloads import make_workload_controllers
 
 __all__ = [
     "Controller",
@@ -15,4 +16,5 @@ __all__ = [
     "ResourceClaimController",
     "WorkQueue",
     "decode_frame",
+    "make_workload_controllers",
 ]

@@ -44,7 +44,7 @@ class Controller(Generic[K]):
 
     def work(self) -> bool:
         """Start the work on one key. False when none is due."""
-        key = self.queue.take() if self._transport.has_synced else None
+        key = self.queue.take() if self.has_synced else None
         if key is None:
             return False
         run_task(self._transport, self._sync(key), lambda problem: self.queue.finish(key, problem is not None))

@@ -1,6 +1,7 @@
 """The queue of a controller: keys that need another look, each at most once, failures again after a growing delay."""
 
 import heapq
+import math
 from collections.abc import Hashable
 from typing import Final, Generic, TypeVar
 
@@ -9,6 +10,7 @@ from apportion.base import Clock
 K = TypeVar("K", bound=Hashable)
 FIRST_DELAY_S: Final = 0.005
 LONGEST_DELAY_S: Final = 1000.0
+_DOUBLINGS_MAX: Final = 18  # beyond the longest delay
 
 
 class WorkQueue(Generic[K]):
@@ -19,6 +21,7 @@ class WorkQueue(Generic[K]):
         self._ready: dict[K, None] = {}
         self._busy: dict[K, bool] = {}  # keys being worked on, and whether they were added meanwhile
         self._later: list[tuple[float, int, K]] = []
+        self._alarms: dict[K, float] = {}  # when each delayed key is due; other entries of _later are void
         self._failures: dict[K, int] = {}
         self._count = 0
 
@@ -30,14 +33,20 @@ class WorkQueue(Generic[K]):
             self._ready[key] = None
 
     def add_after(self, key: K, delay_s: float) -> None:
-        """Ask for a look at ``key`` once ``delay_s`` seconds have passed."""
-        self._count += 1
-        heapq.heappush(self._later, (self._clock.now() + delay_s, self._count, key))
+        """Ask for a look at ``key`` after a delay; of several delays the shortest counts."""
+        when_s = self._clock.now() + delay_s
+        if when_s < self._alarms.get(key, math.inf):
+            self._alarms[key] = when_s
+            self._count += 1
+            heapq.heappush(self._later, (when_s, self._count, key))
 
     def take(self) -> K | None:
         """Return the next key to work on; None when there is none. ``finish`` must follow."""
-        while self._later and self._later[0][0] <= self._clock.now():
-            self.add(heapq.heappop(self._later)[2])
+        now_s = self._clock.now()
+        while (due_s := self.next_wakeup_s()) is not None and due_s <= now_s:
+            key = heapq.heappop(self._later)[2]
+            del self._alarms[key]
+            self.add(key)
         if not self._ready:
             return None
         key = next(iter(self._ready))
@@ -59,15 +68,13 @@ class WorkQueue(Generic[K]):
 
     def next_wakeup_s(self) -> float | None:
         """Return when the next delayed key is due, None when none is."""
+        while self._later and self._alarms.get(self._later[0][2]) != self._later[0][0]:
+            heapq.heappop(self._later)  # an earlier alarm took its place
         return self._later[0][0] if self._later else None
 
     def list_keys(self) -> list[K]:
         """Return the keys that wait, are worked on or come back later, each once."""
-        return list(
-            dict.fromkeys(
-                [*self._ready, *self._busy, *(entry[2] for entry in sorted(self._later, key=lambda e: e[:2]))]
-            )
-        )
+        return list(dict.fromkeys([*self._ready, *self._busy, *sorted(self._alarms, key=self._alarms.__getitem__)]))
 
     def __len__(self) -> int:
-        return len(self._ready) + len(self._busy) + len(self._later)
+        return len(self._ready) + len(self._busy) + len(self._alarms)

@@ -13,6 +13,7 @@ from apportion.controllers import (
     NodeReadinessController,
     ResourceClaimController,
     WorkQueue,
+    make_workload_controllers,
 )
 from apportion.sched.cycle import Scheduler
 from apportion.sched.cycle.build import build_scheduler
@@ -135,6 +136,7 @@ class ControlPlane:
             NodeReadinessController(transport, clock),
             GarbageCollector(transport, clock),
             NamespaceController(transport, clock),
+            *make_workload_controllers(transport, clock, rng.fork("workloads")),
         ]
 
     def _open(self, component: str) -> _Nudging:

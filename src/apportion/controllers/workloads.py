@@ -1,0 +1,19 @@
+"""All workload controllers over one set of caches."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from apportion.base import Clock, Rng
+from apportion.client import Transport
+from apportion.controllers.controller import Controller
+from apportion.controllers.informers import Informers
+from apportion.controllers.replica_sets import ReplicaSetController, ReplicationControllerController
+from apportion.controllers.workload_controller import WorkloadController
+
+_CONTROLLERS: tuple[type[WorkloadController], ...] = (ReplicaSetController, ReplicationControllerController)
+
+
+def make_workload_controllers(transport: Transport, clock: Clock, rng: Rng) -> Sequence[Controller[Any]]:
+    """Return the controllers of all workloads; pods are watched and decoded once for all of them."""
+    informers = Informers(transport)
+    return [make(informers, clock, rng.fork(make.kind)) for make in _CONTROLLERS]
