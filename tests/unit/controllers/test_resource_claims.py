@@ -91,7 +91,8 @@ def test_a_template_that_comes_later_is_used_then() -> None:
     assert rig.claims() == []
     event = rig.api.events[-1]
     assert event["reason"] == "FailedResourceClaimCreation"
-    assert event["note"] == 'PodResourceClaim gpu: resource claim template "t": not found'
+    missing = 'resourceclaimtemplate.resource.k8s.io "t" not found'
+    assert event["note"] == f'PodResourceClaim gpu: resource claim template "t": {missing}'
     rig.put("resourceclaimtemplates", template())
     assert len(rig.claims()) == 1
 
