@@ -1,12 +1,16 @@
-"""Runs one workload in a process of its own, so that its memory is its own: ``python -m apportion.bench NAME``."""
+"""Runs one workload in a process of its own, so that its memory is its own.
+
+Called as ``python -m apportion.bench MODE NAME SEED``.
+"""
 
 import sys
 
 import orjson
 
 from apportion.base import ApportionError
+from apportion.bench.api import run_api_workload
 from apportion.bench.core import run_workload
-from apportion.bench.workloads import core_workloads
+from apportion.bench.workloads import api_workloads, core_workloads
 
 
 def _report(done: int, total: int) -> None:
@@ -15,10 +19,11 @@ def _report(done: int, total: int) -> None:
 
 def main() -> int:
     """Print the measurement as JSON on stdout, progress on stderr."""
-    name, seed = sys.argv[1], int(sys.argv[2])
-    workload = next(w for w in core_workloads() if w.name == name)
+    mode, name, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    workloads, run = (api_workloads, run_api_workload) if mode == "api" else (core_workloads, run_workload)
+    workload = next(w for w in workloads() if w.name == name)
     try:
-        measured = run_workload(workload, seed, _report)
+        measured = run(workload, seed, _report)
     except ApportionError as e:
         print(f"error {e}", file=sys.stderr)
         return 1

@@ -7,12 +7,10 @@ decoding, queue, decision, every command, its outcome, and the event that confir
 import gc
 import resource
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 from apportion.api.feature_gates import FeatureGates
-from apportion.base import ApportionError, Rng, VirtualClock
+from apportion.base import Rng, VirtualClock
+from apportion.bench.measurement import BenchError, Measurement, Progress
 from apportion.bench.verify import verify
 from apportion.bench.workloads import Workload
 from apportion.client import MemoryTransport
@@ -21,34 +19,6 @@ from apportion.sched.cycle.build import build_scheduler
 from apportion.sched.framework.config import SchedulerConfig
 from apportion.sched.shell import Shell
 from apportion.sched.state import ClusterState
-
-Progress = Callable[[int, int], None]
-
-
-class BenchError(ApportionError):
-    """A run did not place every pod, or a placement does not hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """What one workload came to; times in seconds and microseconds, memory in MiB."""
-
-    name: str
-    pods: int
-    duration_s: float
-    decision_p50_us: float
-    decision_p99_us: float
-    peak_memory_mib: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented JSON form."""
-        return {
-            "name": self.name,
-            "podsPerSecond": round(self.pods / self.duration_s, 1),
-            "decisionP50Us": round(self.decision_p50_us, 1),
-            "decisionP99Us": round(self.decision_p99_us, 1),
-            "peakMemoryMiB": round(self.peak_memory_mib, 1),
-        }
 
 
 class _Run:
@@ -120,12 +90,4 @@ def run_workload(workload: Workload, seed: int = 0, progress: Progress = lambda 
     duration_s = time.perf_counter() - start
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     run.check()
-    ordered = sorted(run.latencies_ns)
-    return Measurement(
-        workload.name,
-        workload.measured_pods,
-        duration_s,
-        ordered[len(ordered) // 2] / 1000,
-        ordered[len(ordered) * 99 // 100] / 1000,
-        peak_mib,
-    )
+    return Measurement.of(workload, duration_s, run.latencies_ns, peak_mib)

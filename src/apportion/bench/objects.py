@@ -135,14 +135,28 @@ def claim(name: str, namespace: str, owner: Tree | None = None) -> Tree:
         meta["ownerReferences"] = [
             {"apiVersion": "v1", "kind": "Pod", "name": of["name"], "uid": of["uid"], "controller": True}
         ]
-    exactly = {"deviceClassName": "test-class", "allocationMode": "ExactCount", "count": 1}
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": meta,
-        "spec": {"devices": {"requests": [{"name": "req-0", "exactly": exactly}]}},
+        "spec": _one_device(),
         "status": {},
     }
+
+
+def claim_template(name: str, namespace: str) -> Tree:
+    """Return a template of claims for one device."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"spec": _one_device()},
+    }
+
+
+def _one_device() -> Tree:
+    exactly = {"deviceClassName": "test-class", "allocationMode": "ExactCount", "count": 1}
+    return {"devices": {"requests": [{"name": "req-0", "exactly": exactly}]}}
 
 
 def allocate(tree: Tree, index: int, nodes: int) -> Tree:

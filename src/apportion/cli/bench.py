@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 import orjson
 
-from apportion.bench import BenchError, core_workloads
+from apportion.bench import BenchError, api_workloads, core_workloads
 from apportion.cli.options import output_option
 from apportion.cli.progress import Progress
 
@@ -17,28 +18,55 @@ def bench() -> None:
     """Measure scheduling speed."""
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _options(command: F) -> F:
+    for option in (
+        click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed for ties."),
+        click.option("--workload", "wanted", default="", metavar="TEXT",
+                     help="Run only workloads whose name holds TEXT."),
+        output_option("table", "json"),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
 @bench.command()
-@output_option("table", "json")
-@click.option("--workload", "wanted", default="", metavar="TEXT", help="Run only workloads whose name holds TEXT.")
-@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed for ties.")
+@_options
 def core(output: str, wanted: str, seed: int) -> None:
     """Feed watch events to the scheduler and carry its commands out in memory.
 
     Measured is everything from the bytes of a pod's event to the confirmation of its binding. Each workload runs in
     a process of its own; afterwards an independent check verifies every placement.
     """
-    names = [w.name for w in core_workloads() if wanted in w.name]
+    _measure("core", [w.name for w in core_workloads()], output, wanted, seed)
+
+
+@bench.command()
+@_options
+def api(output: str, wanted: str, seed: int) -> None:
+    """Create the pods through the API; they are watched, scheduled and bound through the API, in one process.
+
+    Measured is everything from the first request that creates a pod to the watch event that shows the last one
+    bound. Each workload runs in a process of its own; afterwards an independent check verifies every placement.
+    """
+    _measure("api", [w.name for w in api_workloads()], output, wanted, seed)
+
+
+def _measure(mode: str, known: list[str], output: str, wanted: str, seed: int) -> None:
+    names = [name for name in known if wanted in name]
     if not names:
-        raise click.UsageError(f"no workload is called like {wanted!r}: {[w.name for w in core_workloads()]}")
-    results = [_run(name, seed) for name in names]
+        raise click.UsageError(f"no workload is called like {wanted!r}: {known}")
+    results = [_run(mode, name, seed) for name in names]
     if output == "json":
         click.echo(orjson.dumps({"workloads": results}, option=orjson.OPT_INDENT_2))
     else:
         _show(results)
 
 
-def _run(name: str, seed: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "apportion.bench", name, str(seed)]
+def _run(mode: str, name: str, seed: int) -> dict[str, Any]:
+    command = [sys.executable, "-m", "apportion.bench", mode, name, str(seed)]
     with (
         Progress(name) as progress,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child,
