@@ -31,7 +31,13 @@ class DeleteOptions:
     @classmethod
     def parse(cls, request: ApiRequest, parameters: Parameters) -> "DeleteOptions":
         """Read the body, and the query where the body is silent; raises ApiError 400 and 422."""
-        given = _parse_options(request)
+        return cls.from_tree(_parse_options(request), parameters)
+
+    @classmethod
+    def from_tree(cls, given: Tree, parameters: Parameters) -> "DeleteOptions":
+        """Read options that were parsed already; raises ApiError 400 and 422."""
+        if not isinstance(given.get("gracePeriodSeconds", 0), int | None):
+            raise errors.bad_request("the delete options must be an object of kind DeleteOptions")
         preconditions = given.get("preconditions") or {}
         propagation = given.get("propagationPolicy") or parameters.get("propagationPolicy") or None
         if propagation not in (None, *_PROPAGATIONS):
@@ -54,10 +60,7 @@ def _parse_options(request: ApiRequest) -> dict[str, Any]:
         return {}
     # a client that names no type, or one that is no object's, sends JSON
     media = request.content_type if request.content_type.startswith(protobuf.MEDIA_TYPE) else ""
-    given, _ = parse_body(request.body, media, "DeleteOptions")
-    if not isinstance(given.get("gracePeriodSeconds", 0), int | None):
-        raise errors.bad_request("the delete options must be an object of kind DeleteOptions")
-    return given
+    return parse_body(request.body, media, "DeleteOptions")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ def delete_object(objects: Objects, target: Target, options: DeleteOptions) -> D
     Raises ApiError 404 and 409.
     """
     old = objects.get(target)
-    _check_preconditions(old, target, options)
+    check_preconditions(old, target, options)
     if target.resource.plural == "namespaces":
         return _terminate_namespace(objects, target, old, options)
     new = _mark(old, options, objects.clock.now(), _get_grace_s(old, options))
@@ -88,7 +91,8 @@ def delete_object(objects: Objects, target: Target, options: DeleteOptions) -> D
     return Deletion(objects.remove(target, new), is_gone=True)
 
 
-def _check_preconditions(old: Tree, target: Target, options: DeleteOptions) -> None:
+def check_preconditions(old: Tree, target: Target, options: DeleteOptions) -> None:
+    """Raise ApiError 409 when an object is not the one that a deletion means."""
     resource, metadata = target.resource, old["metadata"]
     if options.uid is not None and options.uid != metadata["uid"]:
         raise errors.wrong_uid(

@@ -1,5 +1,7 @@
 """Discovery: which groups, versions and resources there are, in the old and in the aggregated form."""
 
+from base64 import b64encode
+from hashlib import sha256
 from typing import Final
 
 import orjson
@@ -13,6 +15,7 @@ _CHANGE: Final = ("get", "patch", "update")
 # subresource -> its kind's group, version and name (None: those of the object), verbs
 _SUBRESOURCES: Final[dict[str, tuple[tuple[str, str, str] | None, tuple[str, ...]]]] = {
     "binding": (("", "v1", "Binding"), ("create",)),
+    "eviction": (("policy", "v1", "Eviction"), ("create",)),
     "finalize": (None, ("update",)),
     "scale": (("autoscaling", "v1", "Scale"), _CHANGE),
     "status": (None, _CHANGE),
@@ -91,6 +94,7 @@ def _list_resources(group: str, version: str) -> list[Tree]:
     for r in _of_version(group, version):
         entry: Tree = {"name": r.plural, "singularName": r.kind.name.lower(), "namespaced": r.kind.namespaced}
         entry.update({"kind": r.kind.name, "verbs": r.verbs, **_describe_names(r)})
+        entry["storageVersionHash"] = _hash_storage_version(r)
         listed.append(entry)
         for name in r.subresources:
             kind, verbs = _SUBRESOURCES[name]
@@ -100,6 +104,12 @@ def _list_resources(group: str, version: str) -> list[Tree]:
             part: Tree = {"name": f"{r.plural}/{name}", "singularName": "", "namespaced": r.kind.namespaced, **other}
             listed.append({**part, "kind": r.kind.name if kind is None else kind[2], "verbs": verbs})
     return listed
+
+
+def _hash_storage_version(resource: Resource) -> str:
+    """Source: StorageVersionHash in apiserver/pkg/endpoints/discovery."""
+    stored = f"{resource.group}/{resource.storage_version.rpartition('/')[2]}/{resource.kind.name}"
+    return b64encode(sha256(stored.encode()).digest()[:8]).decode()
 
 
 def _describe_names(resource: Resource) -> Tree:

@@ -9,6 +9,7 @@ import orjson
 from apportion.api import Tree
 from apportion.server.resources import RESOURCES, Resource
 from apportion.server.schema import Shape
+from apportion.server.schema.shapes import ANY
 
 _ROOT: Final = "openapi/v3"
 _OBJECT: Final[Tree] = {"type": "object"}
@@ -21,6 +22,7 @@ _SCALARS: Final[dict[str, Tree]] = {
     "q": {"oneOf": [{"type": "string"}, {"type": "number"}]},
     "x": {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
 }
+_PREFIXES: Final = (("meta.", "io.k8s.apimachinery.pkg.apis."), ("runtime.", "io.k8s.apimachinery.pkg."))
 _PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
 
 
@@ -78,8 +80,7 @@ def _describe_operation(identity: Tree) -> Tree:
 
 
 def _name(shape: Shape) -> str:
-    prefix = "io.k8s.apimachinery.pkg.apis." if shape.type_name.startswith("meta.") else "io.k8s.api."
-    return prefix + shape.type_name
+    return next((p for start, p in _PREFIXES if shape.type_name.startswith(start)), "io.k8s.api.") + shape.type_name
 
 
 def _add_schema(shape: Shape, schemas: dict[str, Any]) -> None:
@@ -101,6 +102,9 @@ def _describe_shape(shape: Shape, schemas: dict[str, Any]) -> Tree:
         return {"type": "object", "additionalProperties": _describe_shape(shape.item, schemas)}
     if shape.code == "list" and shape.item is not None:
         return _describe_list(shape, _describe_shape(shape.item, schemas))
+    if shape.code == ANY and shape.type_name:
+        schemas[_name(shape)] = _OBJECT
+        return {"allOf": [{"$ref": f"#/components/schemas/{_name(shape)}"}], "default": {}}
     return _SCALARS.get(shape.code, _OBJECT)
 
 

@@ -9,6 +9,8 @@ from apportion.server.resources import Resource, find_resource, has_group_versio
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
 PATH_BYTES_MAX: Final = 8192
+# Doors to the containers of a pod, which only a kubelet can open.
+CONTAINER_DOORS: Final = ("attach", "exec", "log", "portforward", "proxy")
 JSON_TYPE: Final = "application/json"
 
 
@@ -76,6 +78,11 @@ class Parameters:
         return int(text)
 
 
+def _find_unserved(resource: Resource) -> tuple[str, ...]:
+    """Return the subresources that are known, and answered by the reason why they are not served."""
+    return CONTAINER_DOORS if resource.plural == "pods" else ()
+
+
 def find_target(path: str) -> Target | None:
     """Return what a path points to, None when it is not below a served group and version.
 
@@ -104,7 +111,7 @@ def _check_target(resource: Resource | None, namespace: str, rest: list[str]) ->
         raise errors.unknown_resource()
     if resource.kind.namespaced and name and not namespace:
         raise errors.unknown_resource()
-    if subresource and subresource not in resource.subresources:
+    if subresource and subresource not in (*resource.subresources, *_find_unserved(resource)):
         raise errors.unknown_resource()
     if any("/" in p or p in (".", "..") for p in (namespace, name)):
         raise errors.bad_request(f'invalid name "{name}" in the path')

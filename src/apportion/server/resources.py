@@ -85,7 +85,7 @@ class Resource:
 def _list_subresources(kind: Kind, shape: Shape) -> tuple[str, ...]:
     found = []
     if kind.plural == "pods":
-        found.append("binding")
+        found += ["binding", "eviction"]
     if kind.plural == "namespaces":
         found.append("finalize")
     if kind.plural in _SCALED:

@@ -10,13 +10,21 @@ from apportion.api.defaults import DEFAULT_NAMESPACE
 from apportion.server import errors
 from apportion.server.bodies import Strictness, decode_object, parse_body, parse_dry_run
 from apportion.server.deletion import DeleteOptions, delete_object
+from apportion.server.eviction import evict_pod
 from apportion.server.formats import parse_accept, render_list, render_object
 from apportion.server.lists import list_page
 from apportion.server.objects import Objects
 from apportion.server.patching import apply_patch, canonicalize_patched
-from apportion.server.request import ApiRequest, ApiResponse, Parameters, Target
+from apportion.server.request import CONTAINER_DOORS, ApiRequest, ApiResponse, Parameters, Target
 from apportion.server.schema import Shape
-from apportion.server.subresources import bind_pod, encode_scale, finalize_namespace, get_scale, update_scale
+from apportion.server.subresources import (
+    bind_pod,
+    encode_scale,
+    finalize_namespace,
+    get_scale,
+    refuse_container,
+    update_scale,
+)
 from apportion.server.tables import Printer
 from apportion.server.versions import to_served, to_stored
 
@@ -44,6 +52,7 @@ class Verbs:
             ("PUT", True, "status"): self._update,
             ("PATCH", True, "status"): self._patch,
             ("POST", True, "binding"): self._bind,
+            ("POST", True, "eviction"): self._evict,
             ("PUT", True, "finalize"): self._finalize,
             ("GET", True, "scale"): self._get_scale,
             ("PUT", True, "scale"): self._update_scale,
@@ -52,6 +61,8 @@ class Verbs:
 
     def answer(self, request: ApiRequest, target: Target) -> ApiResponse:
         """Carry a request out."""
+        if target.subresource in CONTAINER_DOORS:
+            raise refuse_container(self._objects, target)
         verb = self._table.get((request.method, bool(target.name), target.subresource))
         if verb is None or (verb == self._delete_collection and "deletecollection" not in target.resource.verbs):
             raise errors.method_not_allowed()
@@ -148,6 +159,10 @@ class Verbs:
 
     def _bind(self, request: ApiRequest, target: Target, parameters: Parameters) -> ApiResponse:
         bind_pod(self._objects, target, request, parse_dry_run(parameters, "CreateOptions"))
+        return ApiResponse(201, orjson.dumps({**_SUCCESS, "code": 201}))
+
+    def _evict(self, request: ApiRequest, target: Target, parameters: Parameters) -> ApiResponse:
+        evict_pod(self._objects, target, request, parameters)
         return ApiResponse(201, orjson.dumps({**_SUCCESS, "code": 201}))
 
     def _finalize(self, request: ApiRequest, target: Target, parameters: Parameters) -> ApiResponse:

@@ -31,6 +31,9 @@ class Shape:
 
 
 _SCALARS: Final = {code: Shape(code) for code in "sinbqxt*"}
+# The table does not tell apart the two types that can be anything.
+_RAW: Final = Shape(ANY, "runtime.RawExtension")
+_ANYTHING: Final = {"fieldsV1": Shape(ANY, "meta.v1.FieldsV1")}
 
 
 @cache
@@ -87,12 +90,12 @@ def get_type(name: str) -> Shape:
         return known
     entry = _load()["types"][name]
     if entry == ANY:
-        return _TYPES.setdefault(name, _SCALARS[ANY])
+        return _TYPES.setdefault(name, Shape(ANY, name))
     fields, required = entry
     always = _ALWAYS_WRITTEN.get(name.rpartition(".")[2], ())
     # before its fields: types recur
     shape = _TYPES[name] = Shape(OBJECT, name, required=frozenset(required), always=always)
-    shape.fields.update({n: _link(f) for n, f in fields.items()})
+    shape.fields.update({n: _ANYTHING.get(n, _RAW) if f == ANY else _link(f) for n, f in fields.items()})
     return shape
 
 
