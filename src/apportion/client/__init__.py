@@ -1,4 +1,4 @@
-"""The only way to the API: the transport interface and its in-memory form. See README.md."""
+"""The only way to the API: the transport interface and its in-memory form; ``client.http`` has the one over HTTP."""
 
 from apportion.client.difference import list_difference
 from apportion.client.events import PodEvent, create_event, format_micro_time

@@ -72,9 +72,11 @@ class GarbageCollector(Controller[Key]):
         event = decode_frame(frame)
         meta = _OBJECT(event.object).metadata
         key = Key(resource, meta.namespace, meta.name)
+        known = self._objects.get(key, meta)
         self._forget(key)
         if event.type == "DELETED":
-            for other in (*self._dependents.get(meta.uid, ()), *self._keys(meta.owner_references)):
+            # the owners as last known: a deletion that the watch missed comes without any
+            for other in (*self._dependents.get(meta.uid, ()), *self._keys(known.owner_references)):
                 self.queue.add(other)
             return
         self._objects[key] = meta

@@ -26,7 +26,7 @@ from apportion.api.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from apportion.api.view import View
+from apportion.api.view import ObjectMeta, View
 from apportion.base import Clock
 from apportion.client import Response, Transport, Watches, format_micro_time
 from apportion.sched.cycle import EventHandlers, Scheduler
@@ -39,7 +39,14 @@ class _Frame(msgspec.Struct, gc=False):
     object: Raw
 
 
+class _Named(View):
+    """What is certain of a deleted object: a deletion that a watch missed has no more than that."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
 _FRAME: Final = msgspec.json.Decoder(_Frame).decode
+_NAMED: Final = msgspec.json.Decoder(_Named).decode
 _OTHER: Final[dict[str, tuple[str, type[View]]]] = {
     "services": ("Service", Service),
     "replicationcontrollers": ("ReplicationController", ReplicationController),
@@ -109,19 +116,17 @@ class Shell:
 
     def _on_pod(self, frame: bytes) -> None:
         event = _FRAME(frame)
-        pod = self._scheduler.state.reader.read(event.object)
         if event.type == "DELETED":
-            self._handlers.pod_gone(pod.uid)
+            self._handlers.pod_gone(_NAMED(event.object).metadata.uid)
         else:
-            self._handlers.pod(pod)
+            self._handlers.pod(self._scheduler.state.reader.read(event.object))
 
     def _on_claim(self, frame: bytes) -> None:
         event = _FRAME(frame)
-        claim = self._scheduler.state.claims.read(event.object)
         if event.type == "DELETED":
-            self._handlers.claim_gone(claim.key)
+            self._handlers.claim_gone(_NAMED(event.object).metadata.key)
         else:
-            self._handlers.claim(claim)
+            self._handlers.claim(self._scheduler.state.claims.read(event.object))
 
     # ---- what the scheduler decides -----------------------------------------------------------------------
 
@@ -151,17 +156,15 @@ def _view_sink(view: type[View], changed: Callable[..., None], gone: Callable[[s
 
     def sink(frame: bytes) -> None:
         event = _FRAME(frame)
-        found = decode(event.object)
         if event.type == "DELETED":
-            gone(found.metadata.name)  # type: ignore[attr-defined]
+            gone(_NAMED(event.object).metadata.name)
         else:
-            changed(found)
+            changed(decode(event.object))
 
     return sink
 
 
 def _on_other(handlers: EventHandlers, kind: str, decode: Callable[[Raw], View], frame: bytes) -> None:
     event = _FRAME(frame)
-    view = decode(event.object)
-    key: str = view.metadata.key  # type: ignore[attr-defined]
-    handlers.other(kind, key, None if event.type == "DELETED" else view)
+    key = _NAMED(event.object).metadata.key
+    handlers.other(kind, key, None if event.type == "DELETED" else decode(event.object))
