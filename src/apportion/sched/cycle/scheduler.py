@@ -87,6 +87,7 @@ class Scheduler:
             {n: p.registrations for n, p in profiles.items()},
             self._gate,
             queue_config or QueueConfig(),
+            lambda pod: profiles[pod.scheduler_name].interests(pod),
         )
         self.search = NodeSearch(state, profiles, self.queue.nominator, rng)
         self.pending: dict[str, PodInfo] = {}  # pods without a node that are ours to schedule, by uid

@@ -199,6 +199,15 @@ class PostFilterPlugin(Protocol):
 
 
 @runtime_checkable
+class InterestsPlugin(Protocol):
+    """Names what a pod waits for, so that an event that names something wakes only who is interested in it."""
+
+    def interests(self, pod: PodInfo) -> tuple[str, ...]:
+        """Return the interests of a pod that this plugin knows of, each once; see ``Registration.narrow``."""
+        ...
+
+
+@runtime_checkable
 class EventsPlugin(Protocol):
     """Tells which events may make a pod schedulable that this plugin rejected."""
 

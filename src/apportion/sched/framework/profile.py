@@ -7,6 +7,7 @@ from apportion.base import ConfigError
 from apportion.sched.framework.plugin import (
     EventsPlugin,
     FilterPlugin,
+    InterestsPlugin,
     Plugin,
     PostFilterPlugin,
     PreBindPlugin,
@@ -31,6 +32,7 @@ class Profile:
     pre_binds: list[PreBindPlugin] = field(default_factory=list)
     post_filters: list[PostFilterPlugin] = field(default_factory=list)
     registrations: list[Registration] = field(default_factory=list)
+    interested: list[InterestsPlugin] = field(default_factory=list)
     percentage_of_nodes_to_score: int | None = None
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
@@ -40,6 +42,10 @@ class Profile:
             if status is not None:
                 return status
         return None
+
+    def interests(self, pod: PodInfo) -> tuple[str, ...]:
+        """Return what a pod waits for by name."""
+        return tuple(interest for plugin in self.interested for interest in plugin.interests(pod))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,4 +84,6 @@ def build_profile(
             profile.post_filters.append(plugin)
         if isinstance(plugin, EventsPlugin):
             profile.registrations.extend(plugin.events_to_register())
+        if isinstance(plugin, InterestsPlugin):
+            profile.interested.append(plugin)
     return profile

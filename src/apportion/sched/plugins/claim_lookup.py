@@ -39,6 +39,16 @@ def find_claims(state: ClusterState, pod: PodInfo) -> PodClaims:
     return PodClaims(tuple(found))
 
 
+def name_claims(pod: PodInfo) -> tuple[str, ...]:
+    """Return the keys of the claims that the pod names, as far as they are decided, each once."""
+    entries = pod.kind.template.spec.resource_claims
+    if not entries:
+        return ()
+    made = {s.name: s.resource_claim_name for s in pod.claim_statuses}
+    names = (made.get(e.name) if e.resource_claim_name is None else e.resource_claim_name for e in entries)
+    return tuple(dict.fromkeys(f"{pod.namespace}/{name}" for name in names if name))
+
+
 def _problem(pod: PodInfo, name: str, claim: ClaimInfo | None, generated: bool) -> str | None:
     if claim is None:
         return f'could not find ResourceClaim "{pod.namespace}/{name}"'

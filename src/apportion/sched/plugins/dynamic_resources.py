@@ -25,7 +25,7 @@ from apportion.sched.framework.plugin import (
     PreFilterResult,
 )
 from apportion.sched.framework.status import Status, error, unresolvable, unschedulable
-from apportion.sched.plugins.claim_lookup import find_claims
+from apportion.sched.plugins.claim_lookup import find_claims, name_claims
 from apportion.sched.plugins.device_columns import DeviceColumn, DeviceScore
 from apportion.sched.plugins.handle import Handle
 from apportion.sched.queue import (
@@ -254,19 +254,29 @@ class DynamicResources:
         node = ClusterEvent("Node", ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE)
         update = ActionType.ADD | ActionType.UPDATE
         return [
-            Registration(self.name, claim, self._hint_claim),
+            Registration(self.name, claim, self._hint_claim, self._narrow_claim),
             Registration(self.name, mine, self._hint_pod),
             Registration(self.name, node, None),
             Registration(self.name, ClusterEvent(DEVICE_CLASS, update), None),
             Registration(self.name, ClusterEvent(RESOURCE_SLICE, update | ActionType.DELETE), None),
         ]
 
+    def interests(self, pod: PodInfo) -> tuple[str, ...]:
+        """Return the keys of the pod's claims."""
+        return name_claims(pod)
+
+    def _narrow_claim(self, old: object, new: object) -> tuple[str, ...] | None:
+        """Whatever frees no devices can only help the pods that name the claim; see `_hint_claim`."""
+        if _frees_devices(old, new):
+            return None
+        return (new.key,) if isinstance(new, ClaimInfo) else ()
+
     def _hint_claim(self, pod: PodInfo, old: object, new: object) -> Hint:
         """A claim that lost its allocation frees devices for anybody; otherwise only the pod's own claims count."""
+        if _frees_devices(old, new):
+            return Hint.QUEUE
         before = old if isinstance(old, ClaimInfo) else None
         after = new if isinstance(new, ClaimInfo) else None
-        if before is not None and before.allocation is not None and (after is None or after.allocation is None):
-            return Hint.QUEUE
         if after is None:
             return Hint.SKIP
         found = find_claims(self._state, pod)
@@ -277,3 +287,9 @@ class DynamicResources:
     def _hint_pod(self, pod: PodInfo, old: object, new: object) -> Hint:
         updated = new if isinstance(new, PodInfo) else pod
         return Hint.SKIP if find_claims(self._state, updated).problem is not None else Hint.QUEUE
+
+
+def _frees_devices(old: object, new: object) -> bool:
+    """Return whether a claim lost its allocation."""
+    was_allocated = isinstance(old, ClaimInfo) and old.allocation is not None
+    return was_allocated and not (isinstance(new, ClaimInfo) and new.allocation is not None)

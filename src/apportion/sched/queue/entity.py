@@ -51,6 +51,7 @@ class QueuedEntity:
         "heap_entry",
         "holders",
         "initial_attempt_s",
+        "interests",
         "marker",
         "pending_plugins",
         "place",
@@ -85,6 +86,7 @@ class QueuedEntity:
         self.place: Place = ""
         self.heap_entry: tuple[Any, ...] | None = None
         self.holders: tuple[str, ...] = ()
+        self.interests: tuple[str, ...] = ()
         self.marker = 0
 
     @property

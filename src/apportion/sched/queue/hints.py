@@ -22,13 +22,22 @@ class Hint(Enum):
 HintFn: TypeAlias = Callable[[Any, Any, Any], Hint]
 
 
+# (old object, new object) -> the interests of the only pods that an event can help; None means any pod.
+NarrowFn: TypeAlias = Callable[[Any, Any], tuple[str, ...] | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A plugin's wish to hear of an event; without a hint function the event is always a reason."""
+    """A plugin's wish to hear of an event; without a hint function the event is always a reason.
+
+    ``narrow`` spares the hint function the pods for which it would say no: of the parked pods only those with one
+    of the named interests are looked at.
+    """
 
     plugin: str
     event: ClusterEvent
     hint: HintFn | None = None
+    narrow: NarrowFn | None = None
 
 
 class Requeue(Enum):
@@ -51,12 +60,14 @@ class Audience:
     """Who wants to hear of an event.
 
     ``plugins`` over all profiles, sorted, with ``ANY_EVENT``; ``registrations`` by scheduler name, in the
-    order of the profile. A wildcard event concerns everybody.
+    order of the profile. A wildcard event concerns everybody. ``narrows`` has the plugins that can name the pods
+    that an event may help.
     """
 
     is_wildcard: bool
     plugins: tuple[str, ...]
     registrations: Mapping[str, tuple[Registration, ...]]
+    narrows: Mapping[str, NarrowFn]
 
     def __bool__(self) -> bool:
         return self.is_wildcard or len(self.plugins) > 1
@@ -121,13 +132,27 @@ class EventIndex:
                     break
         return answer
 
+    def find_interests(self, audience: Audience, plugin: str, old: object, new: object) -> tuple[str, ...] | None:
+        """Return the interests of the only pods of a plugin that an event can help, None when it may be any."""
+        narrow = audience.narrows.get(plugin)
+        if narrow is None:
+            return None
+        try:
+            return narrow(old, new)
+        except Exception:  # see `_is_queue`
+            self.hint_faults[plugin] += 1
+            return None
+
     def _gather(self, event: ClusterEvent) -> Audience:
         registrations = {
             name: tuple(r for r in registered if r.event.matches(event))
             for name, registered in self._registrations.items()
         }
-        plugins = {r.plugin for matching in registrations.values() for r in matching}
-        return Audience(event.is_wildcard, (ANY_EVENT, *sorted(plugins)), registrations)
+        found = [r for matching in registrations.values() for r in matching]
+        # one that registered twice for the event, or not always with a function, hears of it for all its pods
+        by_plugin = {r.plugin: {o.narrow for o in found if o.plugin == r.plugin} for r in found}
+        narrows = {p: n for p, fns in by_plugin.items() if len(fns) == 1 and (n := next(iter(fns))) is not None}
+        return Audience(event.is_wildcard, (ANY_EVENT, *sorted(by_plugin)), registrations, narrows)
 
     def _is_queue(self, registration: Registration, pod: QueuedPod[Any], old: object, new: object) -> bool:
         if registration.hint is None:

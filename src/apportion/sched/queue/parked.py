@@ -12,21 +12,25 @@ class ParkedPool(Generic[EntityT]):
     An event costs only as much as there are entities whose holders asked for it.
     """
 
-    __slots__ = ("_by_age", "_by_holder", "gated")
+    __slots__ = ("_by_age", "_by_holder", "_by_interest", "gated")
 
     def __init__(self) -> None:
         self._by_holder: dict[str, dict[str, EntityT]] = {}
+        self._by_interest: dict[tuple[str, str], dict[str, EntityT]] = {}  # by holder and interest
         self._by_age: EntityHeap[EntityT] = EntityHeap()
         self.gated = 0  # how many of them a gate keeps here
 
     def __len__(self) -> int:
         return len(self._by_age)
 
-    def add(self, entity: EntityT, holders: tuple[str, ...]) -> None:
-        """Park an entity under its holders."""
+    def add(self, entity: EntityT, holders: tuple[str, ...], interests: tuple[str, ...] = ()) -> None:
+        """Park an entity under its holders, and under each of them by what it is interested in."""
         entity.holders = holders
+        entity.interests = interests
         for holder in holders:
             self._by_holder.setdefault(holder, {})[entity.uid] = entity
+            for interest in interests:
+                self._by_interest.setdefault((holder, interest), {})[entity.uid] = entity
         self.gated += bool(entity.gating_plugin)
         self._by_age.push((entity.rest_since_s, entity.sequence, entity))
 
@@ -37,8 +41,20 @@ class ParkedPool(Generic[EntityT]):
             del held[entity.uid]
             if not held:
                 del self._by_holder[holder]
+            for interest in entity.interests:
+                interested = self._by_interest[holder, interest]
+                del interested[entity.uid]
+                if not interested:
+                    del self._by_interest[holder, interest]
         self.gated -= bool(entity.gating_plugin)
         self._by_age.withdraw(entity)
+
+    def find_interested(self, holder: str, interests: Iterable[str]) -> dict[str, EntityT]:
+        """Return the entities that ``holder`` keeps here and that have one of the interests, by uid."""
+        found: dict[str, EntityT] = {}
+        for interest in interests:
+            found.update(self._by_interest.get((holder, interest), {}))
+        return found
 
     def find_held_by(self, holders: Iterable[str]) -> list[EntityT]:
         """Return the entities that any of ``holders`` keeps here, each once, in a stable order."""

@@ -15,6 +15,9 @@ from apportion.sched.queue.parked import ParkedPool
 
 # Which plugin keeps the pod out of the active queue and why; None when nothing does.
 PreEnqueueFn: TypeAlias = Callable[[PodT], tuple[str, tuple[str, ...]] | None]
+# What a pod waits for by name, such as its claims: events that name something wake only who is interested in it.
+# Each name at most once.
+InterestsFn: TypeAlias = Callable[[PodT], tuple[str, ...]]
 
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF: Final = "PopFromBackoffQ"
@@ -35,6 +38,7 @@ class Places(Generic[PodT]):
         "_clock",
         "_events",
         "_heaps",
+        "_interests",
         "_pre_enqueue",
         "active",
         "error_backoff",
@@ -44,8 +48,16 @@ class Places(Generic[PodT]):
         "pods",
     )
 
-    def __init__(self, clock: Clock, events: EventIndex, pre_enqueue: PreEnqueueFn[PodT], config: QueueConfig) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        events: EventIndex,
+        pre_enqueue: PreEnqueueFn[PodT],
+        config: QueueConfig,
+        interests: InterestsFn[PodT],
+    ) -> None:
         self._clock = clock
+        self._interests = interests
         self._events = events
         self._pre_enqueue = pre_enqueue
         self._asks_before_backoff = config.pop_from_backoff
@@ -119,6 +131,9 @@ class Places(Generic[PodT]):
     def replace(self, pod: QueuedPod[PodT], new: PodT) -> None:
         """Put a newer object in the place of an older one; the pod stays where it is."""
         pod.pod = new
+        if pod.place == "unschedulable" and self._interests(new) != pod.interests:
+            self.parked.withdraw(pod)
+            self.parked.add(pod, pod.holders, self._interests(new))
         if new.priority == pod.priority:
             return
         pod.priority = new.priority
@@ -157,7 +172,7 @@ class Places(Generic[PodT]):
 
     def _park(self, pod: QueuedPod[PodT], label: str) -> None:
         self._place(pod, "unschedulable")
-        self.parked.add(pod, self._events.get_holders(pod))
+        self.parked.add(pod, self._events.get_holders(pod), self._interests(pod.pod))
         if label:
             self.incoming["unschedulable", label] += 1
 

@@ -15,7 +15,7 @@ from apportion.sched.queue.events import (
 from apportion.sched.queue.hints import Audience, EventIndex, Registration, Requeue
 from apportion.sched.queue.in_flight import InFlightList
 from apportion.sched.queue.nominator import Nominator
-from apportion.sched.queue.places import Places, PreEnqueueFn
+from apportion.sched.queue.places import InterestsFn, Places, PreEnqueueFn
 from apportion.sched.queue.report import QueueName, count_pending, count_rejected, describe
 from apportion.sched.queue.timers import ScanTimes, next_second_after_s
 
@@ -29,8 +29,9 @@ class SchedulingQueue(Generic[PodT]):
     """Decides which pod is tried next, and when a pod that failed is worth another try.
 
     ``registrations`` are by scheduler name. ``pre_enqueue`` must not raise: the profile turns a fault of a
-    plugin into a reason to wait. Adding, popping and finishing a pod costs O(log n); an event costs as much
-    as there are parked pods whose rejecting plugins registered for it.
+    plugin into a reason to wait. ``interests`` says what a pod waits for by name. Adding, popping and finishing a
+    pod costs O(log n); an event costs as much as there are parked pods whose rejecting plugins registered for it,
+    or, when those can name the pods that it may help, as there are such pods.
 
     Behaviour: backend/queue/scheduling_queue.go with queueing hints. Nothing blocks and nothing reads the
     time of day; call ``flush`` at ``next_wakeup_s``.
@@ -42,10 +43,11 @@ class SchedulingQueue(Generic[PodT]):
         registrations: Mapping[str, Sequence[Registration]],
         pre_enqueue: PreEnqueueFn[PodT],
         config: QueueConfig = QueueConfig(),  # noqa: B008
+        interests: InterestsFn[PodT] = lambda pod: (),
     ) -> None:
         self._clock = clock
         self._events = EventIndex(registrations)
-        self._places: Places[PodT] = Places(clock, self._events, pre_enqueue, config)
+        self._places: Places[PodT] = Places(clock, self._events, pre_enqueue, config, interests)
         self._in_flight: InFlightList[QueuedPod[PodT]] = InFlightList()
         self._max_parked_s = config.max_parked_s
         self._scans = ScanTimes(clock.now())
@@ -251,13 +253,22 @@ class SchedulingQueue(Generic[PodT]):
     def _wake_parked(
         self, event: ClusterEvent, audience: Audience, old: object, new: object, pre_check: PreCheckFn | None
     ) -> None:
-        parked = self._places.parked
-        candidates = parked.find_all() if audience.is_wildcard else parked.find_held_by(audience.plugins)
-        for pod in candidates:
+        for pod in self._find_candidates(audience, old, new):
             if pre_check is None or pre_check(pod.pod):
                 strategy = self._events.judge(pod, audience, old, new)
                 if strategy is not Requeue.SKIP:
                     self._places.requeue(pod, strategy, event.label)
+
+    def _find_candidates(self, audience: Audience, old: object, new: object) -> list[QueuedPod[PodT]]:
+        """Return the parked pods that an event may help, each once, in a stable order."""
+        parked = self._places.parked
+        if audience.is_wildcard:
+            return parked.find_all()
+        narrowed = {p: self._events.find_interests(audience, p, old, new) for p in audience.narrows}
+        found = {p.uid: p for p in parked.find_held_by(p for p in audience.plugins if narrowed.get(p) is None)}
+        for plugin, interests in narrowed.items():
+            found.update(parked.find_interested(plugin, interests or ()))
+        return list(found.values())
 
     def _wake_updated(self, pod: QueuedPod[PodT], old: PodT, new: PodT, events: Sequence[ClusterEvent]) -> None:
         for event in events:

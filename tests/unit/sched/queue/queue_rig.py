@@ -34,13 +34,17 @@ class Rig:
     def __init__(self, *registrations: Registration, config: QueueConfig | None = None) -> None:
         self.clock = VirtualClock(START_S)
         self.gates: dict[str, str] = {}
+        self.interests: dict[str, tuple[str, ...]] = {}  # by pod name
         self.queue: SchedulingQueue[Pod] = SchedulingQueue(
-            self.clock, {PROFILE: registrations}, self.gate, config or QueueConfig()
+            self.clock, {PROFILE: registrations}, self.gate, config or QueueConfig(), self.interests_of
         )
 
     def gate(self, pod: Pod) -> tuple[str, tuple[str, ...]] | None:
         plugin = self.gates.get(pod.name)
         return (plugin, ("not yet",)) if plugin else None
+
+    def interests_of(self, pod: Pod) -> tuple[str, ...]:
+        return self.interests.get(pod.name, ())
 
     def pop(self) -> QueuedPod[Pod]:
         queued = self.queue.pop()

@@ -122,3 +122,41 @@ def test_wakes_on_names_the_events_of_the_holders() -> None:
     rig = Rig(Registration("Fit", NODE_ADD), Registration("Other", NODE_DELETE))
     rig.fail(Pod("p1", scheduler_name=PROFILE), ["Fit"])
     assert rig.queue.dump()[0]["wakes_on"] == ["NodeAdd"]
+
+
+def test_an_event_that_names_something_is_judged_for_those_interested_in_it_alone() -> None:
+    asked: list[str] = []
+    names: dict[str, tuple[str, ...] | None] = {"event": ("a",)}
+    claims = Registration("Claims", NODE_ADD, always(Hint.QUEUE, asked), lambda old, new: names["event"])
+    rig = Rig(claims, Registration("Fit", NODE_ADD, always(Hint.SKIP, asked)))
+    rig.interests = {"p1": ("a",), "p2": ("b", "a"), "p3": ("b",), "fit": ("a",)}
+    for name in ("p1", "p2", "p3"):
+        rig.fail(Pod(name), ["Claims"])
+    rig.fail(Pod("fit"), ["Fit"])  # another plugin's pods are looked at as ever
+    rig.queue.move_all(NODE_ADD, None, None)
+    assert sorted(asked) == ["fit", "p1", "p2"]
+    assert rig.where() == {"p1": "backoff", "p2": "backoff", "p3": "unschedulable", "fit": "unschedulable"}
+    names["event"] = None  # it may help any pod
+    rig.queue.move_all(NODE_ADD, None, None)
+    assert rig.where()["p3"] == "backoff"
+
+
+def test_a_parked_pod_that_changes_is_found_by_its_new_interests() -> None:
+    rig = Rig(Registration("Claims", NODE_ADD, always(Hint.QUEUE), lambda old, new: ("a",)))
+    old, new = Pod("p1"), Pod("p1", priority=5)
+    rig.fail(old, ["Claims"])
+    rig.interests = {"p1": ("a",)}
+    rig.queue.update(old, new, [])
+    rig.queue.move_all(NODE_ADD, None, None)
+    assert rig.where() == {"p1": "backoff"}
+
+
+def test_a_fault_while_naming_looks_at_every_pod() -> None:
+    def fail(old: object, new: object) -> tuple[str, ...]:
+        raise ValueError
+
+    rig = Rig(Registration("Claims", NODE_ADD, always(Hint.QUEUE), fail))
+    rig.fail(Pod("p1"), ["Claims"])
+    rig.queue.move_all(NODE_ADD, None, None)
+    assert rig.where() == {"p1": "backoff"}
+    assert rig.queue.hint_faults() == {"Claims": 1}
