@@ -109,6 +109,7 @@ def _list_resources() -> tuple[Resource, ...]:
 
 
 RESOURCES: Final = _list_resources()
+_GROUP_VERSIONS: Final = frozenset((r.group, r.version) for r in RESOURCES)
 _BY_PATH: Final = {(r.group, r.version, r.plural): r for r in RESOURCES}
 
 
@@ -131,4 +132,4 @@ def get_resource(name: str) -> Resource:
 
 
 def has_group_version(group: str, version: str) -> bool:
-    return any(r.group == group and r.version == version for r in RESOURCES)
+    return (group, version) in _GROUP_VERSIONS
