@@ -7,10 +7,15 @@ from apportion.base import Clock, Rng
 from apportion.client import Transport
 from apportion.controllers.controller import Controller
 from apportion.controllers.informers import Informers
+from apportion.controllers.jobs import JobController
 from apportion.controllers.replica_sets import ReplicaSetController, ReplicationControllerController
 from apportion.controllers.workload_controller import WorkloadController
 
-_CONTROLLERS: tuple[type[WorkloadController], ...] = (ReplicaSetController, ReplicationControllerController)
+_CONTROLLERS: tuple[type[WorkloadController], ...] = (
+    ReplicaSetController,
+    ReplicationControllerController,
+    JobController,
+)
 
 
 def make_workload_controllers(transport: Transport, clock: Clock, rng: Rng) -> Sequence[Controller[Any]]:

@@ -8,6 +8,7 @@ from apportion.api.defaults import set_template_defaults
 from apportion.server.strategies.pod_defaults import complete_pod_spec
 
 _QUARTER: Final = "25%"
+_INT32_MAX: Final = 2147483647
 _KEEP: Final = {"whenDeleted": "Retain", "whenScaled": "Retain"}
 
 
@@ -80,7 +81,7 @@ def _complete_daemon_set(tree: Tree) -> Tree:
 def complete_job_spec(spec: Tree) -> Tree:
     """Return the spec of a job; without completions and parallelism, one pod has to succeed."""
     defaults: Tree = {
-        "backoffLimit": 6,
+        "backoffLimit": 6 if spec.get("backoffLimitPerIndex") is None else _INT32_MAX,
         "completionMode": "NonIndexed",
         "suspend": False,
         "manualSelector": False,
@@ -93,10 +94,7 @@ def complete_job_spec(spec: Tree) -> Tree:
 
 
 def _complete_job(tree: Tree) -> Tree:
-    tree = {**tree, "spec": complete_job_spec(tree.get("spec") or {})}
-    if tree["spec"].get("completionMode") == "Indexed" and tree["spec"].get("backoffLimitPerIndex") is not None:
-        tree["spec"]["backoffLimit"] = tree["spec"].get("backoffLimit", 2147483647)
-    return _take_template_labels(tree)
+    return _take_template_labels({**tree, "spec": complete_job_spec(tree.get("spec") or {})})
 
 
 def _complete_cron_job(tree: Tree) -> Tree:
