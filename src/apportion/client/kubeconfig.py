@@ -90,7 +90,7 @@ class _Reader:
 
     def _find(self, group: str, field: str, name: str) -> tuple[Mapping[str, Any], str]:
         """Return the entry with a name, and where it stands."""
-        entries = self._tree.get(group) or ()
+        entries = self._tree.get(group) or []
         if not isinstance(entries, list):
             raise InputError(f"{group}: must be a list")
         for i, entry in enumerate(entries):
