@@ -11,6 +11,8 @@ from apportion.controllers import (
     GarbageCollector,
     NamespaceController,
     NodeReadinessController,
+    NodeTtlController,
+    PodGroupProtectionController,
     ResourceClaimController,
     WorkQueue,
     make_workload_controllers,
@@ -134,6 +136,8 @@ class ControlPlane:
         return [
             ResourceClaimController(transport, clock, rng.fork("resourceClaims")),
             NodeReadinessController(transport, clock),
+            NodeTtlController(transport, clock),
+            PodGroupProtectionController(transport, clock),
             GarbageCollector(transport, clock),
             NamespaceController(transport, clock),
             *make_workload_controllers(transport, clock, rng.fork("workloads")),
@@ -189,7 +193,8 @@ class ControlPlane:
     def next_due_s(self) -> float | None:
         """Return when the next backoff or delay ends, None when only what is looked at periodically is left."""
         ready = [c for c in self._all_controllers() if c.has_synced]
-        due = [self.scheduler.queue.next_backoff_s(), *(c.queue.next_wakeup_s() for c in ready)]
+        due = [self.scheduler.queue.next_backoff_s(), self._shell.next_wakeup_s()]
+        due += [c.queue.next_wakeup_s() for c in ready]
         return min((t for t in due if t is not None), default=None)
 
     def list_busy(self) -> list[str]:

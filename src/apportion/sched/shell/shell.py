@@ -28,10 +28,11 @@ from apportion.api.storage import (
 )
 from apportion.api.view import ObjectMeta, View
 from apportion.base import Clock
-from apportion.client import Response, Transport, Watches, format_micro_time
+from apportion.client import Request, Response, Transport, Watches, format_micro_time
 from apportion.sched.cycle import EventHandlers, Scheduler
-from apportion.sched.framework import Outcome
+from apportion.sched.framework import Command, Outcome
 from apportion.sched.shell.requests import request_of
+from apportion.sched.shell.settling import Settling, must_settle
 
 
 class _Frame(msgspec.Struct, gc=False):
@@ -82,6 +83,7 @@ class Shell:
         self._transport = Watches(transport)
         self._clock = clock
         self._handlers = EventHandlers(scheduler)
+        self._settling = Settling(self._transport, clock)
         self._now: tuple[float, str] = (-1.0, "")
 
     # ---- what the API says --------------------------------------------------------------------------------
@@ -131,24 +133,35 @@ class Shell:
     # ---- what the scheduler decides -----------------------------------------------------------------------
 
     def send(self) -> int:
-        """Carry out the commands that wait; returns how many there were."""
-        outbox, resume = self._scheduler.outbox, self._scheduler.resume
+        """Carry out the commands that wait, and look after those whose answer was lost; returns how many waited."""
+        outbox = self._scheduler.outbox
         sent = 0
         while outbox:
             number, command = outbox.popleft()
-            self._transport.submit(request_of(command, self._timestamp()), partial(_answer, resume, number))
+            request = request_of(command, self._timestamp())
+            self._transport.submit(request, partial(self._on_answer, number, command, request))
             sent += 1
+        self._settling.work()
         return sent
+
+    def next_wakeup_s(self) -> float | None:
+        """Return when ``send`` has something to do although no command waits, None if never."""
+        return self._settling.next_wakeup_s()
+
+    def _on_answer(self, number: int, command: Command, request: Request, response: Response) -> None:
+        if must_settle(command, response):
+            self._settling.add(command, request, response, partial(self._resume, number))
+        else:
+            self._resume(number, response)
+
+    def _resume(self, number: int, response: Response) -> None:
+        self._scheduler.resume(number, Outcome(response.code, response.message, response.body))
 
     def _timestamp(self) -> str:
         now_s = self._clock.now()
         if self._now[0] != now_s:
             self._now = (now_s, format_micro_time(now_s))
         return self._now[1]
-
-
-def _answer(resume: Callable[[int, Outcome], None], number: int, response: Response) -> None:
-    resume(number, Outcome(response.code, response.message, response.body))
 
 
 def _view_sink(view: type[View], changed: Callable[..., None], gone: Callable[[str], None]) -> Callable[[bytes], None]:
