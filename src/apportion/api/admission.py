@@ -80,6 +80,14 @@ def _admit_pod(tree: Tree, context: AdmissionContext) -> Tree:
     return {**tree, "spec": spec}
 
 
+def _admit_pod_group(tree: Tree, context: AdmissionContext) -> Tree:
+    spec = tree.get("spec") or {}
+    if is_live(tree) and spec.get("priority") is not None:
+        return tree
+    name, value, _ = context.priorities.resolve(spec.get("priorityClassName") or "")
+    return {**tree, "spec": {**spec, **({"priorityClassName": name} if name else {}), "priority": value}}
+
+
 # ---- claims -----------------------------------------------------------------------------------------------
 
 
@@ -130,6 +138,7 @@ def _admit_volume_claim(tree: Tree, context: AdmissionContext) -> Tree:
 _ADMITTERS: Final[dict[tuple[str, str], Callable[[Tree, AdmissionContext], Tree]]] = {
     ("", "Pod"): _admit_pod,
     ("", "PersistentVolumeClaim"): _admit_volume_claim,
+    ("scheduling.k8s.io", "PodGroup"): _admit_pod_group,
     ("resource.k8s.io", "ResourceClaim"): _admit_claim,
     ("resource.k8s.io", "ResourceClaimTemplate"): _admit_claim_template,
 }

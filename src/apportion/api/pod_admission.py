@@ -47,13 +47,7 @@ class PriorityTable:
         name = spec.get("priorityClassName") or ""
         if live and spec.get("priority") is not None:
             return {"preemptionPolicy": "PreemptLowerPriority", **spec}
-        if not name and self._default is not None:
-            name = self._default
-        value, policy = self._classes.get(name, (0, "PreemptLowerPriority"))
-        if name and name not in self._classes:
-            raise ValidationError(
-                "spec.priorityClassName", f"no PriorityClass with name {name} was found; add it to the input"
-            )
+        name, value, policy = self.resolve(name)
         _check_given("spec.priority", "integer value of priority", spec.get("priority"), value)
         given = spec.get("preemptionPolicy")
         _check_given("spec.preemptionPolicy", "string value of PreemptionPolicy", given, policy)
@@ -63,6 +57,19 @@ class PriorityTable:
             "priority": value,
             "preemptionPolicy": policy,
         }
+
+    def resolve(self, name: str) -> tuple[str, int, str]:
+        """Return name, value and preemption policy of a class, "" being the default one.
+
+        Raises ValidationError for an unknown class.
+        """
+        if not name and self._default is not None:
+            name = self._default
+        if name and name not in self._classes:
+            raise ValidationError(
+                "spec.priorityClassName", f"no PriorityClass with name {name} was found; add it to the input"
+            )
+        return name, *self._classes.get(name, (0, "PreemptLowerPriority"))
 
 
 def _check_given(field: str, what: str, given: Any, computed: Any) -> None:

@@ -17,3 +17,7 @@ class CompileError(InputError):
         shown = source.split("\n")[self.line - 1].replace("\t", " ")
         pointer = "." * (self.column - 1) + "^"
         return f"ERROR: <input>:{self.line}:{self.column}: {self.text}\n | {shown}\n | {pointer}"
+
+
+class ResultTypeError(CompileError):
+    """The expression is sound, but does not yield what a selector must."""

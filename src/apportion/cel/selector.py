@@ -4,7 +4,7 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from apportion.cel.device import DeviceFacts
-from apportion.cel.errors import CompileError
+from apportion.cel.errors import CompileError, ResultTypeError
 from apportion.cel.estimate.walk import estimate_max_cost
 from apportion.cel.language import types
 from apportion.cel.language.ast import Expr
@@ -79,6 +79,8 @@ def find_expression_problem(expression: str, features: CelFeatures = _NO_FEATURE
     """Return why the API server would refuse the expression, or None: it must compile and be cheap enough."""
     try:
         max_cost = compile_selector(expression, features).max_cost
+    except ResultTypeError as error:
+        return error.text
     except CompileError as error:
         return f"compilation failed: {error}"
     if max_cost > COST_LIMIT:
@@ -99,5 +101,5 @@ def _compile(expression: str, features: CelFeatures) -> Selector:
     check_types(root, environment, expression)
     if root.type not in (types.BOOL, environment.attribute_type):
         text = f"must evaluate to bool or the unknown type, not {root.type}"
-        raise CompileError(text, expression, root.start)
+        raise ResultTypeError(text, expression, root.start)
     return Selector(expression, root)

@@ -4,6 +4,8 @@ from apportion.controllers.controller import Controller, decode_frame
 from apportion.controllers.garbage_collector import GarbageCollector
 from apportion.controllers.namespaces import NamespaceController
 from apportion.controllers.node_readiness import NodeReadinessController
+from apportion.controllers.node_ttl import NodeTtlController
+from apportion.controllers.pod_group_protection import PodGroupProtectionController
 from apportion.controllers.resource_claims import ResourceClaimController
 from apportion.controllers.work_queue import WorkQueue
 from apportion.controllers.workloads import make_workload_controllers
@@ -13,6 +15,8 @@ __all__ = [
     "GarbageCollector",
     "NamespaceController",
     "NodeReadinessController",
+    "NodeTtlController",
+    "PodGroupProtectionController",
     "ResourceClaimController",
     "WorkQueue",
     "decode_frame",

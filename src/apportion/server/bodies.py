@@ -4,6 +4,8 @@ Source: apiserver/pkg/endpoints/handlers and apimachinery/pkg/runtime/serializer
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,6 +15,7 @@ import yaml
 from apportion.api import Tree
 from apportion.base import ValidationError
 from apportion.server import errors, protobuf
+from apportion.server.deprecation import Header, print_warning
 from apportion.server.request import Parameters
 from apportion.server.resources import Resource
 from apportion.server.schema import DecodeError, canonicalize
@@ -59,6 +62,20 @@ class Strictness:
             problem = f'Unsupported value: "{policy}": supported values: {known}'
             raise errors.invalid("meta.k8s.io", options_kind, "", [ValidationError("fieldValidation", problem)])
         return cls(policy or "Warn")
+
+    @property
+    def headers(self) -> tuple[Header, ...]:
+        """The warnings as headers."""
+        return tuple(print_warning(w) for w in self.warnings)
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Let an error tell the warnings that came before it."""
+        try:
+            yield
+        except errors.ApiError as error:
+            error.headers += self.headers
+            raise
 
     def judge(self, problems: list[str], where: str) -> None:
         """Refuse, warn or stay silent; ``where`` opens the message of a refusal."""

@@ -20,6 +20,8 @@ _SUBRESOURCES: Final[dict[str, tuple[tuple[str, str, str] | None, tuple[str, ...
     "scale": (("autoscaling", "v1", "Scale"), _CHANGE),
     "status": (None, _CHANGE),
 }
+# Where the original stores objects in another version than we do; the hash is a name for clients, no more.
+_KEPT_IN_ETCD_AS: Final = {"DeviceTaintRule": "v1beta2"}
 VERSION: Final = {
     "major": "1",
     "minor": "37",
@@ -108,7 +110,8 @@ def _list_resources(group: str, version: str) -> list[Tree]:
 
 def _hash_storage_version(resource: Resource) -> str:
     """Source: StorageVersionHash in apiserver/pkg/endpoints/discovery."""
-    stored = f"{resource.group}/{resource.storage_version.rpartition('/')[2]}/{resource.kind.name}"
+    version = _KEPT_IN_ETCD_AS.get(resource.kind.name, resource.storage_version.rpartition("/")[2])
+    stored = f"{resource.group}/{version}/{resource.kind.name}"
     return b64encode(sha256(stored.encode()).digest()[:8]).decode()
 
 

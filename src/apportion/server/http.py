@@ -129,7 +129,7 @@ class HttpServer:
             timeout_s = Parameters.parse(request.query).get_int("timeoutSeconds")
         except errors.ApiError as error:
             return _to_http(ApiResponse(error.code, errors.encode_status(error), headers=error.headers))
-        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        response = web.StreamResponse(headers=[("Content-Type", "application/json"), *watch.headers])
         self._watches += 1
         try:
             await response.prepare(http)

@@ -11,11 +11,13 @@ from apportion.server import errors
 from apportion.server.admission import Admission
 from apportion.server.request import Target
 from apportion.server.resources import Resource
+from apportion.server.schema import canonicalize
 from apportion.server.strategies import (
     check_object,
     check_update,
     complete,
     count_generation,
+    date_taints,
     finish_create,
     prepare_create,
     prepare_status_update,
@@ -64,12 +66,23 @@ class Objects:
     def create(self, tree: Tree, resource: Resource, dry_run: bool) -> Stored:
         """Store a new canonical object."""
         kind = resource.kind
-        tree = complete(prepare_create(tree, resource, format_time(self.clock.now())), kind)
+        now = format_time(self.clock.now())
+        tree = date_taints(complete(prepare_create(tree, resource, now), kind), kind, now)
         self._check(check_object(tree, kind, self._check_cel), resource, tree)
         tree = finish_create(self.admission.admit_new(tree, resource), kind)
         if dry_run:
             self._refuse_existing(tree, resource)
             return Stored(tree, encode(tree))
+        return self._put(tree, resource, MUST_NOT_EXIST)
+
+    def restore(self, tree: Tree, resource: Resource) -> Stored:
+        """Store an object of another cluster as it was there, with its uid, times, owners and status."""
+        kind = resource.kind
+        known = canonicalize(tree, resource.shape, kind.name, [])
+        metadata = {k: v for k, v in known["metadata"].items() if k not in ("resourceVersion", "managedFields")}
+        metadata.setdefault("creationTimestamp", format_time(self.clock.now()))
+        tree = complete({**known, "kind": kind.name, "apiVersion": resource.api_version, "metadata": metadata}, kind)
+        self._check(check_object(tree, kind, self._check_cel), resource, tree)
         return self._put(tree, resource, MUST_NOT_EXIST)
 
     def _refuse_existing(self, tree: Tree, resource: Resource) -> None:
@@ -95,6 +108,7 @@ class Objects:
             prepared = complete(prepare_status_update(new, old), kind)
         else:
             prepared = self.admission.admit_update(complete(prepare_update(new, old, resource), kind), kind)
+            prepared = date_taints(prepared, kind, format_time(self.clock.now()))
         found = check_object(prepared, kind, self._check_cel) + check_update(prepared, old, kind)
         self._check(found, resource, prepared)
         return self.replace(target, count_generation(prepared, old, kind), old, dry_run)

@@ -1,6 +1,7 @@
 """What each method on a path does: the requests of one resource, from the parsed path to the answer."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 import orjson
@@ -10,6 +11,7 @@ from apportion.api.defaults import DEFAULT_NAMESPACE
 from apportion.server import errors
 from apportion.server.bodies import Strictness, decode_object, parse_body, parse_dry_run
 from apportion.server.deletion import DeleteOptions, delete_object
+from apportion.server.deprecation import list_deprecations, print_warning
 from apportion.server.eviction import evict_pod
 from apportion.server.formats import parse_accept, render_list, render_object
 from apportion.server.lists import list_page
@@ -17,6 +19,7 @@ from apportion.server.objects import Objects
 from apportion.server.patching import apply_patch, canonicalize_patched
 from apportion.server.request import CONTAINER_DOORS, ApiRequest, ApiResponse, Parameters, Target
 from apportion.server.schema import Shape
+from apportion.server.strategies import list_warnings
 from apportion.server.subresources import (
     bind_pod,
     encode_scale,
@@ -66,7 +69,13 @@ class Verbs:
         verb = self._table.get((request.method, bool(target.name), target.subresource))
         if verb is None or (verb == self._delete_collection and "deletecollection" not in target.resource.verbs):
             raise errors.method_not_allowed()
-        return verb(request, target, Parameters.parse(request.query))
+        deprecations = list_deprecations(target.resource)
+        try:
+            response = verb(request, target, Parameters.parse(request.query))
+        except errors.ApiError as error:
+            error.headers = (*deprecations, *error.headers)
+            raise
+        return replace(response, headers=(*deprecations, *response.headers)) if deprecations else response
 
     # ---- reading ------------------------------------------------------------------------------------------
 
@@ -95,7 +104,8 @@ class Verbs:
             _check_namespace(metadata, namespace)
             self._objects.admission.check_namespace(resource, namespace, metadata.get("name", ""))
             tree["metadata"] = {**metadata, "namespace": namespace}
-        stored = self._objects.create(to_stored(tree, resource), resource, dry_run)
+        with strictness.telling():
+            stored = self._objects.create(to_stored(tree, resource), resource, dry_run)
         return self._render(201, request, target, stored.tree, stored.raw, strictness)
 
     def _update(self, request: ApiRequest, target: Target, parameters: Parameters) -> ApiResponse:
@@ -110,7 +120,8 @@ class Verbs:
             raise errors.wrong_uid(
                 resource.group, resource.plural, target.namespace, target.name, uid, old["metadata"]["uid"]
             )
-        stored = self._objects.update(target, to_stored(new, target.resource), old, dry_run)
+        with strictness.telling():
+            stored = self._objects.update(target, to_stored(new, target.resource), old, dry_run)
         return self._render(200, request, target, stored.tree, stored.raw, strictness)
 
     def _patch(self, request: ApiRequest, target: Target, parameters: Parameters) -> ApiResponse:
@@ -121,14 +132,15 @@ class Verbs:
         patched = apply_patch(to_served(old, resource), request.body, request.content_type, resource.shape)
         new = canonicalize_patched(patched, resource, strictness)
         _check_name(new, target)
-        stored = self._objects.update(target, to_stored(new, resource), old, dry_run)
+        with strictness.telling():
+            stored = self._objects.update(target, to_stored(new, resource), old, dry_run)
         return self._render(200, request, target, stored.tree, stored.raw, strictness)
 
     def _render(
         self, code: int, request: ApiRequest, target: Target, tree: Tree, raw: bytes, strictness: Strictness
     ) -> ApiResponse:
         form = parse_accept(request.accept)
-        headers = tuple(("Warning", f"299 - {_quote(w)}") for w in strictness.warnings)
+        headers = (*strictness.headers, *(print_warning(w) for w in list_warnings(tree, target.resource.kind)))
         return ApiResponse(code, render_object(raw, target.resource, form, self._printer), headers=headers)
 
     # ---- deleting -----------------------------------------------------------------------------------------
@@ -199,7 +211,3 @@ def _check_name(tree: Tree, target: Target) -> None:
         raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
     _check_namespace(metadata, target.namespace)
     tree["metadata"] = {**metadata, "name": name, **({"namespace": target.namespace} if target.namespace else {})}
-
-
-def _quote(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

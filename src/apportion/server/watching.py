@@ -13,6 +13,7 @@ from apportion.api import Tree
 from apportion.base import ValidationError
 from apportion.client import list_difference
 from apportion.server import errors
+from apportion.server.deprecation import list_deprecations
 from apportion.server.formats import Form, get_metadata_only, render_object
 from apportion.server.lists import parse_revision
 from apportion.server.request import Parameters, Target
@@ -32,6 +33,7 @@ class Watch:
         self.has_opened = False  # whether ``read`` has returned what existed at the start
         self.known: dict[Key, bytes] | None = None  # what was told last, by key; only kept when asked to
         self.wants_bookmarks = parameters.get_bool("allowWatchBookmarks")
+        self.headers = list_deprecations(target.resource)
         self._store = store
         self._target = target
         self._form = form

@@ -21,6 +21,8 @@ from apportion.api.validation.report import FieldErrors
 from apportion.base import InputError
 
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
+_DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_INT32_MAX: Final = (1 << 31) - 1
 _CLAIM_FIELDS: Final = ("name", "resourceClaimName", "resourceClaimTemplateName")
 
 
@@ -42,6 +44,15 @@ def validate_pod_spec(errors: FieldErrors, field: str, spec: PodSpec, tree: Tree
     _validate_placement(errors, field, spec)
     _validate_claims(errors, field, spec.resource_claims)
     _validate_rest(errors, field, spec)
+    _validate_running(errors, field, tree)
+
+
+def _validate_running(errors: FieldErrors, field: str, tree: Tree) -> None:
+    """Check what only a kubelet acts upon."""
+    deadline = tree.get("activeDeadlineSeconds")
+    if deadline is not None and not 1 <= deadline <= _INT32_MAX:
+        errors.invalid(f"{field}.activeDeadlineSeconds", deadline, f"must be between 1 and {_INT32_MAX}, inclusive")
+    errors.check_choice(f"{field}.dnsPolicy", tree.get("dnsPolicy") or "ClusterFirst", _DNS_POLICIES)
 
 
 def _validate_placement(errors: FieldErrors, field: str, spec: PodSpec) -> None:

@@ -1,6 +1,7 @@
 """What is special about each kind: defaults, checks, and what the server itself decides."""
 
 from apportion.server.strategies.defaults import complete
+from apportion.server.strategies.device_rules import date_taints, list_warnings
 from apportion.server.strategies.lifecycle import (
     count_generation,
     finish_create,
@@ -16,8 +17,10 @@ __all__ = [
     "check_update",
     "complete",
     "count_generation",
+    "date_taints",
     "finish_create",
     "has_generation",
+    "list_warnings",
     "prepare_create",
     "prepare_status_update",
     "prepare_update",

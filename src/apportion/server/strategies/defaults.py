@@ -5,7 +5,9 @@ from collections.abc import Callable
 from typing import Final
 
 from apportion.api import Kind, Tree, set_defaults
+from apportion.server.strategies.device_rules import complete_slice
 from apportion.server.strategies.pod_defaults import complete_pod_spec
+from apportion.server.strategies.pod_groups import complete_pod_group
 from apportion.server.strategies.workload_defaults import WORKLOAD_DEFAULTS
 
 _NODE_INFO: Final = (
@@ -88,4 +90,6 @@ _SETTERS: Final[dict[tuple[str, str], Callable[[Tree], Tree]]] = {
     ("", "PersistentVolumeClaim"): _complete_volume_claim,
     ("", "PersistentVolume"): _complete_volume,
     ("", "Event"): _complete_event,
+    ("resource.k8s.io", "ResourceSlice"): complete_slice,
+    ("scheduling.k8s.io", "PodGroup"): complete_pod_group,
 }

@@ -23,6 +23,7 @@ _COUNTED: Final = frozenset({
     ("networking.k8s.io", "Ingress"), ("networking.k8s.io", "NetworkPolicy"),
 })  # fmt: skip
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+_GROUP_FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"  # a controller takes it back
 _KEEPS_STATUS: Final = frozenset({"Node"})
 _ZEROS: Final[dict[str, Any]] = {"i": 0, "s": "", "b": False}
 _JOB_LABELS: Final = ("controller-uid", "job-name")
@@ -76,6 +77,8 @@ def _fill_required(shape: Shape) -> Tree:
 
 def _prepare_kind(tree: Tree, kind: Kind) -> Tree:
     spec = tree.get("spec") or {}
+    if kind.name == "Pod" and (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        return {**tree, "spec": {**spec, "terminationGracePeriodSeconds": 1}}
     if kind.name == "Namespace":
         return {**tree, "spec": {**spec, "finalizers": ["kubernetes"]}}
     if kind.name == "Node":
@@ -83,6 +86,11 @@ def _prepare_kind(tree: Tree, kind: Kind) -> Tree:
         if not any(t.get("key") == NOT_READY_TAINT for t in taints):
             taints = [*taints, {"key": NOT_READY_TAINT, "effect": "NoSchedule"}]
         return {**tree, "spec": {**spec, "taints": taints}}
+    if kind.name == "PodGroup":
+        finalizers = tree["metadata"].get("finalizers") or []
+        if _GROUP_FINALIZER not in finalizers:
+            finalizers = [*finalizers, _GROUP_FINALIZER]
+        return {**tree, "metadata": {**tree["metadata"], "finalizers": finalizers}}
     if kind.name == "DaemonSet":
         annotations = {**(tree["metadata"].get("annotations") or {}), TEMPLATE_GENERATION: "1"}
         return {**tree, "metadata": {**tree["metadata"], "annotations": annotations}}

@@ -19,6 +19,7 @@ from apportion.api import (
 )
 from apportion.api.view import LabelSelector
 from apportion.base import ValidationError
+from apportion.server.strategies.pod_groups import check_pod_group
 from apportion.server.strategies.pod_updates import check_pod_update
 
 _TEMPLATED: Final = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"})
@@ -31,6 +32,8 @@ def check_object(tree: Tree, kind: Kind, check_cel: CheckCEL | None) -> list[Val
     found += validate(tree, check_cel)
     if kind.name in _TEMPLATED and isinstance(tree.get("spec"), dict):
         found += _check_workload(tree["spec"], kind)
+    if kind.name == "PodGroup":
+        found += check_pod_group(tree)
     return found
 
 
@@ -117,6 +120,11 @@ def _fix(*path: str) -> Callable[[Tree, Tree], list[ValidationError]]:
     return check
 
 
+def _fix_all(*paths: tuple[str, ...]) -> Callable[[Tree, Tree], list[ValidationError]]:
+    checks = [_fix(*path) for path in paths]
+    return lambda new, old: [error for check in checks for error in check(new, old)]
+
+
 def _check_priority_class(new: Tree, old: Tree) -> list[ValidationError]:
     if new.get("value") == old.get("value"):
         return []
@@ -139,4 +147,5 @@ _UPDATE_RULES: Final[dict[tuple[str, str], Callable[[Tree, Tree], list[Validatio
     ("scheduling.k8s.io", "PriorityClass"): _check_priority_class,
     ("resource.k8s.io", "ResourceClaim"): _check_claim_update,
     ("resource.k8s.io", "ResourceClaimTemplate"): _fix("spec"),
+    ("resource.k8s.io", "ResourceSlice"): _fix_all(("spec", "driver"), ("spec", "pool", "name"), ("spec", "nodeName")),
 }
