@@ -61,7 +61,7 @@ def test_a_rejected_binding_is_taken_back_and_tried_again_by_error_backoff(monke
     def flaky(request: Request, on_done: OnDone) -> None:
         if request.subresource == "binding" and refuse:
             refuse.clear()
-            on_done(Response(500, message="no luck"))
+            on_done(Response(403, message="no luck"))
         else:
             submit(request, on_done)
 
