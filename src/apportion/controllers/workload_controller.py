@@ -39,6 +39,10 @@ class WorkloadController(Controller[str]):
         self._recorder = EventRecorder(clock, rng.fork("events"), self.component)
         self._pod_control = PodControl(informers.pods, self._recorder, rng.fork("pods"))
         self._owners.listen(self._on_owner)
+        self._listen()
+
+    def _listen(self) -> None:
+        """Listen to what the workloads own."""
         self._pods.listen(self._on_dependent)
 
     def start(self) -> None:

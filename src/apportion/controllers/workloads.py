@@ -6,6 +6,7 @@ from typing import Any
 from apportion.base import Clock, Rng
 from apportion.client import Transport
 from apportion.controllers.controller import Controller
+from apportion.controllers.deployments import DeploymentController
 from apportion.controllers.informers import Informers
 from apportion.controllers.jobs import JobController
 from apportion.controllers.replica_sets import ReplicaSetController, ReplicationControllerController
@@ -15,6 +16,7 @@ _CONTROLLERS: tuple[type[WorkloadController], ...] = (
     ReplicaSetController,
     ReplicationControllerController,
     JobController,
+    DeploymentController,
 )
 
 
