@@ -32,6 +32,8 @@ class Up:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
+        if line.startswith("loaded: "):
+            line = self.process.stdout.readline()
         found = re.match(r"ready: (http://127\.0\.0\.1:\d+)", line)
         assert found, line
         self.url = found[1]
@@ -165,3 +167,35 @@ def test_bad_options_are_named(options: tuple[str, ...], text: str, tmp_path: Pa
     command = [sys.executable, "-c", _MAIN, "up", *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path)
     assert done.returncode != 0 and text in done.stderr and "Traceback" not in done.stderr
+
+
+DEVICES = """
+drivers:
+- driver: gpu.example.com
+  deviceClass: gpu
+  devices: [{name: "gpu-[0-1]", attributes: {index: "{i}"}}]
+"""
+MANIFESTS = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one-gpu, namespace: team}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: train, namespace: team}
+spec:
+  containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
+"""
+
+
+def test_manifests_and_described_devices_are_there_from_the_start(start: Callable[..., Up], tmp_path: Path) -> None:
+    (tmp_path / "devices.yaml").write_text(DEVICES)
+    (tmp_path / "pods.yaml").write_text(MANIFESTS)
+    up = start("--nodes", "1", "--devices", str(tmp_path / "devices.yaml"), "-f", str(tmp_path / "pods.yaml"))
+    pod = "/api/v1/namespaces/team/pods/train"
+    eventually(lambda: up.call("GET", pod)["status"]["phase"], "Running")
+    (claim,) = up.call("GET", f"{_DRA}/resourceclaims")["items"]
+    assert claim["status"]["allocation"]["devices"]["results"][0]["device"] == "gpu-0"
+    assert len(up.call("GET", f"{_DRA}/resourceslices")["items"]) == 1

@@ -5,6 +5,7 @@ import contextlib
 import os
 import secrets
 import signal
+import sys
 import time
 from pathlib import Path
 from typing import Final
@@ -12,8 +13,13 @@ from typing import Final
 import click
 
 from apportion.base import InputError, Rng
+from apportion.cel import find_expression_problem
 from apportion.cli.options import load_config, read_gates
+from apportion.cli.progress import Progress
+from apportion.sim.devices import read_devices
 from apportion.sim.embedded import Embedded, open_store
+from apportion.sim.manifests import Loaded, load_paths
+from apportion.sim.preload import Preloaded
 
 NODES_MAX: Final = 20_000
 _KUBECONFIG: Final = """apiVersion: v1
@@ -43,7 +49,16 @@ class SystemClock:
 
 
 @click.command()
+@click.option(
+    "-f",
+    "--filename",
+    "paths",
+    multiple=True,
+    metavar="PATH",
+    help="Manifests or the dump of a cluster: a file, a folder or - for standard input. May be given several times.",
+)
 @click.option("--nodes", default=0, type=click.IntRange(0, NODES_MAX), help="How many stand-in nodes to make.")
+@click.option("--devices", "devices_path", metavar="FILE", help="What the stand-in nodes' drivers publish.")
 @click.option(
     "--kubelets",
     default="stand-in",
@@ -56,7 +71,9 @@ class SystemClock:
 @click.option("--config", "config_path", metavar="FILE", help="A KubeSchedulerConfiguration.")
 @click.option("--feature-gates", "gates_text", default="", metavar="A=true,B=false", help="Feature gates.")
 def up(
+    paths: tuple[str, ...],
     nodes: int,
+    devices_path: str | None,
     kubelets: str,
     data_dir: str | None,
     port: int,
@@ -69,6 +86,8 @@ def up(
     Listens on 127.0.0.1 without authentication: everybody on this machine can use it.
     """
     gates, config = read_gates(gates_text), load_config(config_path)
+    devices = None if devices_path is None else read_devices(devices_path)
+    loaded = load_paths(paths, sys.stdin.buffer, find_expression_problem)
 
     async def run() -> None:
         stopped = _catch_signals()
@@ -78,7 +97,10 @@ def up(
         store = open_store(data_dir, clock.now())
         embedded = Embedded(store, clock, rng, config, gates, port, has_kubelets=kubelets == "stand-in")
         try:
-            await embedded.start(nodes)
+            with Progress("loading") as progress:
+                preloaded = embedded.prepare(loaded, nodes, devices, progress.update)
+            _report(loaded, preloaded)
+            await embedded.start()
             _write_kubeconfig(kubeconfig, embedded.http.url)
             _greet(embedded.http.url, kubeconfig, nodes, data_dir)
             await stopped.wait()
@@ -87,6 +109,19 @@ def up(
         click.echo("stopped")
 
     asyncio.run(run())
+
+
+def _report(loaded: Loaded, preloaded: Preloaded) -> None:
+    """Say what became of the input of -f."""
+    for entry in (*loaded.rejected, *loaded.not_understood):
+        click.echo(
+            f"left out: {entry.object} in {entry.file}: {': '.join(filter(None, (entry.field, entry.reason)))}",
+            err=True,
+        )
+    for text in (*loaded.warnings, *preloaded.problems):
+        click.echo(f"warning: {text}", err=True)
+    if loaded.objects:
+        click.echo(f"loaded: {preloaded.made} objects, {preloaded.existed} were there already")
 
 
 def _write_kubeconfig(path: str, url: str) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 
 import orjson
 
-from apportion.api import CheckCEL
+from apportion.api import CheckCEL, Tree
 from apportion.base import Clock, Rng
 from apportion.server import errors
 from apportion.server.bootstrap import create_system_objects
@@ -16,6 +16,8 @@ from apportion.server.openapi import find_openapi
 from apportion.server.openapi_v2 import CONTENT_TYPE as OPENAPI_V2_TYPE
 from apportion.server.openapi_v2 import get_openapi_v2
 from apportion.server.request import BODY_BYTES_MAX, PATH_BYTES_MAX, ApiRequest, ApiResponse, Parameters, find_target
+from apportion.server.resources import Resource
+from apportion.server.schema import DecodeError
 from apportion.server.tables import Printer
 from apportion.server.verbs import Verbs
 from apportion.server.watching import Watch
@@ -58,6 +60,17 @@ class Server:
             failure = errors.ApiError(500, "InternalError", "Internal error occurred: see the log", {})
             response = ApiResponse(500, errors.encode_status(failure))
         return ApiResponse(response.code, response.body, response.content_type, response.headers, self.store.revision)
+
+    def restore(self, tree: Tree, resource: Resource) -> None:
+        """Store an object of another cluster as it was there: uid, times, owners and status stay.
+
+        Raises ApiError: 409 when there is one of that name already, 422 when it is not valid, 400 when a field has
+        the wrong type.
+        """
+        try:
+            self._objects.restore(tree, resource)
+        except DecodeError as error:
+            raise errors.bad_request(str(error)) from None
 
     def watch(self, request: ApiRequest) -> Watch:
         """Open a watch on a list (``watch=1`` in the query); raises ApiError."""

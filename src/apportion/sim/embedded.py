@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -15,10 +16,19 @@ from apportion.cel import find_expression_problem
 from apportion.sched.framework.config import SchedulerConfig
 from apportion.server import ApiRequest, HttpServer, InProcessTransport, Server
 from apportion.sim.control_plane import ControlPlane
+from apportion.sim.devices import Devices
 from apportion.sim.kubelets import make_node
+from apportion.sim.manifests import Loaded
+from apportion.sim.preload import Preloaded, preload
 from apportion.store import MemoryStore, SqliteStore, Store
 
 _CONFLICT = 409
+_DRA_PATHS = {
+    "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses",
+    "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
+}
+Tree = dict[str, Any]
+Progress = Callable[[int, int], None]
 
 
 class _ThreadsafeLoop:
@@ -82,21 +92,43 @@ class Embedded:
 
         self.plane = ControlPlane(connect, loop, clock, rng.fork("plane"), config, gates, has_kubelets)
 
-    async def start(self, nodes: int = 0) -> None:
-        """Listen, begin to work, and make the stand-in nodes that do not exist yet.
+    def prepare(self, loaded: Loaded, nodes: int, devices: Devices | None, progress: Progress) -> Preloaded:
+        """Bring in objects, and make the stand-in nodes, and what their drivers publish, that do not exist yet.
 
-        Raises InputError when the port is taken.
+        Raises InputError when a stand-in node or a slice cannot be made.
         """
+        result = preload(self.server, loaded, progress)
+        for i in range(nodes):
+            self._make(make_node(i), f"--nodes: node-{i}")
+        if devices is not None:
+            self._publish(devices, [f"node-{i}" for i in range(nodes)])
+        return result
+
+    def _publish(self, devices: Devices, stand_ins: list[str]) -> None:
+        for tree in devices.classes():
+            self._make(tree, f"--devices: DeviceClass {tree['metadata']['name']}")
+        for name in dict.fromkeys([*stand_ins, *devices.list_nodes()]):
+            response = self.server.handle(ApiRequest("GET", f"/api/v1/nodes/{name}"))
+            if response.code >= 300:
+                raise InputError(f"--devices: there is no node {name}; make it with --nodes or -f, or leave it out")
+            uid = orjson.loads(response.body)["metadata"]["uid"]
+            for tree in devices.slices(name, uid, name in stand_ins):
+                self._make(tree, f"--devices: ResourceSlice {tree['metadata']['name']}")
+
+    def _make(self, tree: Tree, what: str) -> None:
+        """Create an object unless it is there already."""
+        root = "/api/v1/nodes" if tree["kind"] == "Node" else _DRA_PATHS[tree["kind"]]
+        response = self.server.handle(ApiRequest("POST", root, body=orjson.dumps(tree)))
+        if response.code >= 300 and response.code != _CONFLICT:
+            raise InputError(f"{what} could not be made: {orjson.loads(response.body)['message']}")
+
+    async def start(self) -> None:
+        """Listen and begin to work. Raises InputError when the port is taken."""
         try:
             await self.http.start()
         except OSError as error:
             raise InputError(f"--port: {error.strerror}; name another port, or 0 for any that is free") from None
         self.plane.start()
-        for i in range(nodes):
-            body = orjson.dumps(make_node(i))
-            response = self.server.handle(ApiRequest("POST", "/api/v1/nodes", body=body))
-            if response.code >= 300 and response.code != _CONFLICT:
-                raise InputError(f"--nodes: node-{i} could not be made: {orjson.loads(response.body)['message']}")
 
     async def stop(self) -> None:
         """Stop listening; everything acknowledged is in the store by then."""
