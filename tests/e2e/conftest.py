@@ -1,11 +1,15 @@
 """What the tests with real processes share."""
 
+import contextlib
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from e2e.kubectl_cluster import Cluster
+from e2e.up_process import Up
 
 
 @pytest.fixture
@@ -20,3 +24,18 @@ def start_cluster(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
     yield run
     for cluster in started:
         cluster.stop()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Up]]:
+    started: list[Up] = []
+
+    def run(*options: str) -> Up:
+        started.append(Up(tmp_path, *options))
+        return started[-1]
+
+    yield run
+    for up in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(up.process.pid, signal.SIGKILL)
+        up.process.wait(20)
