@@ -17,14 +17,12 @@ from e2e.kubectl_comparison import normalise
 
 _GOLDEN = Path(__file__).parents[1] / "golden" / "kubectl.jsonl.gz"
 _STEPS: list[dict[str, Any]] = [json.loads(line) for line in gzip.decompress(_GOLDEN.read_bytes()).splitlines()]
-_SLACK_S = 1.0
+_SLACK_S = 10.0
 _READING = ("cluster-info", "get", "describe", "diff", "events", "explain", "api-versions", "api-resources", "auth")
 
 _MANAGED = "server-side apply needs managedFields, which are not kept"
 _ACCESS = "there are no users, roles count for nothing yet, and --as is not looked at"
-_CONTROLLED = "shows what controllers of workloads do, which do not run yet"
 _LEFT_OUT = {
-    **dict.fromkeys((14, 20, 21, 22, 24, 26, 33, 41, 52, 60, 71, 100, 101, 102), _CONTROLLED),
     17: _MANAGED,
     18: _MANAGED,
     83: _ACCESS,
@@ -32,6 +30,8 @@ _LEFT_OUT = {
     85: _ACCESS,
     86: _ACCESS,
 }
+# Either node is as good for the third pod; where this was recorded it went to n1, and what follows depends on it.
+_BEFORE = {15: ("cordon", "n2"), 23: ("uncordon", "n2")}
 # The node controller has taken the taint back by then.
 _MAY_CHANGE_NOTHING = (3, 4)
 # Kubernetes serves more groups; scheduling.k8s.io/v1alpha3 was switched off where this was recorded.
@@ -41,13 +41,13 @@ _SERVED_HERE_ONLY = "scheduling.k8s.io/v1alpha3"
 _EXPLAINED = (95, 96, 97)
 
 
-def read_output(number: int, text: str, recorded: str) -> list[str]:
-    """Return the lines that are compared: of the recorded output when ``text`` is that, else of ours."""
+def read_output(number: int, text: str) -> list[str]:
+    """Return the lines of an output that are compared."""
     lines = normalise(text)
     if number in _MAY_CHANGE_NOTHING:
         return [line.removesuffix(" (no change)") for line in lines]
     if number in _LISTS_OF_ALL:
-        return [line for line in lines if line in normalise(recorded) and line != _SERVED_HERE_ONLY]
+        return [line for line in lines if line != _SERVED_HERE_ONLY]
     if number in _EXPLAINED:
         head = text.splitlines().index("DESCRIPTION:") if "DESCRIPTION:" in text else 0
         return [line for i, line in enumerate(text.splitlines()) if i < head or "\t<" in line]
@@ -59,10 +59,10 @@ def compare(number: int, printed: Printed) -> list[str]:
     step = _STEPS[number]
     found = [] if printed.rc == step["rc"] else [f"exit status {printed.rc} instead of {step['rc']}"]
     for name in ("stdout", "stderr"):
-        got, want = (read_output(number, t, step[name]) for t in (getattr(printed, name), step[name]))
+        got, want = (read_output(number, t) for t in (getattr(printed, name), step[name]))
         if number in _LISTS_OF_ALL:
-            assert set(got) <= set(want)
-        elif want != got:
+            want = [line for line in want if line in got]
+        if want != got:
             found += [f"- {line}" for line in want if line not in got]
             found += [f"+ {line}" for line in got if line not in want] or ["another order of lines"]
     return found
@@ -85,8 +85,8 @@ def test_the_recorded_session_goes_as_recorded(start_cluster: Callable[..., Clus
     settle_s = 0.0
     differences = {}
     for number, step in enumerate(_STEPS):
-        if _LEFT_OUT.get(number) == _CONTROLLED:
-            cluster.run(*step["args"], stdin=step.get("stdin", ""))
+        if number in _BEFORE:
+            assert cluster.run(*_BEFORE[number]).rc == 0
         found = [] if number in _LEFT_OUT else take_step(cluster, number, settle_s)
         settle_s = step["settleSeconds"]
         if found:

@@ -144,3 +144,18 @@ def test_every_kind_can_be_listed(start_cluster: Callable[..., Cluster]) -> None
     deadline_s = time.monotonic() + 10
     while "node-0" not in cluster.run("get", "nodes", "-o", "wide").stdout and time.monotonic() < deadline_s:
         time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_a_rollout_is_followed_to_its_end_and_undone(start_cluster: Callable[..., Cluster]) -> None:
+    cluster = start_cluster("--nodes", "2")
+    cluster.run("create", "deployment", "d", "--image=i:1", "--replicas=2")
+    done = cluster.run("rollout", "status", "deployment/d", "--timeout=20s")
+    assert done.stdout.endswith('deployment "d" successfully rolled out\n')
+    cluster.run("set", "image", "deployment/d", "i=i:2")
+    done = cluster.run("rollout", "status", "deployment/d", "--timeout=20s")
+    assert done.stdout.endswith('deployment "d" successfully rolled out\n')
+    assert cluster.run("rollout", "undo", "deployment/d").stdout == "deployment.apps/d rolled back\n"
+    done = cluster.run("wait", "--for=jsonpath={.status.updatedReplicas}=2", "deployment/d", "--timeout=20s")
+    assert done.rc == 0
+    assert show(cluster, "deployment", "d")["spec"]["template"]["spec"]["containers"][0]["image"] == "i:1"
