@@ -6,6 +6,7 @@ from typing import Any
 from apportion.base import Clock, Rng
 from apportion.client import Transport
 from apportion.controllers.controller import Controller
+from apportion.controllers.daemon_sets import DaemonSetController
 from apportion.controllers.deployments import DeploymentController
 from apportion.controllers.informers import Informers
 from apportion.controllers.jobs import JobController
@@ -17,6 +18,7 @@ _CONTROLLERS: tuple[type[WorkloadController], ...] = (
     ReplicationControllerController,
     JobController,
     DeploymentController,
+    DaemonSetController,
 )
 
 
