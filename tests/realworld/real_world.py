@@ -7,7 +7,8 @@ import yaml
 
 from apportion.api.feature_gates import FeatureGates
 from apportion.sim.cluster import Cluster, load_cluster
-from apportion.sim.simulation import PodResult, Simulation
+from apportion.sim.outcome import PodResult
+from apportion.sim.simulation import Simulation
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 DRANET = DATA / "kubernetes-sigs__dranet" / "examples"
@@ -57,7 +58,7 @@ def simulate(tmp_path: Path, *sources: Path | Tree) -> tuple[Cluster, dict[str, 
     cluster = load_cluster(paths, None, gates, assume_nodes=True, seed=0)
     simulation = Simulation(cluster.objects, gates=gates)
     simulation.run()
-    return cluster, {r.name: r for r in simulation.results()}
+    return cluster, {r.name: r for r in simulation.outcome.results()}
 
 
 def devices_of(result: PodResult) -> list[str]:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import click
 
-from apportion.api.feature_gates import FeatureGates
-from apportion.cli.simulate import collect_advice, report_problems
-from apportion.sim.cluster import load_cluster
-from apportion.sim.simulation import Simulation, total_up
+from apportion.base import InputError
+from apportion.cli.simulate import collect_advice
+from apportion.sim.documents import read_documents
+from apportion.sim.outcome import Outcome
+from apportion.sim.play import Player, Scenario
+from apportion.sim.play.scenario import Apply, Run, Step
 
 _INTRO = """\
 Two nodes with 8 GPUs and 4 NICs each, one without devices. On it: four trainers that want a GPU and a NIC on the
@@ -31,24 +33,33 @@ Try next:
 
 @click.command()
 def demo() -> None:
-    """Schedule a bundled example cluster and show every decision."""
+    """Apply a bundled example to a control plane in this process, and show what became of it."""
     from apportion.cli.tables import make_console, show_pending, show_placed, show_totals
 
     console = make_console()
     console.print(_INTRO)
     with as_file(files("apportion.sim") / "demo") as folder:
-        gates = FeatureGates.parse("")
-        cluster = load_cluster([str(folder)], None, gates, assume_nodes=False, seed=0)
-        report_problems(cluster)
-        simulation = Simulation(cluster.objects, gates=gates)
-        simulation.run()
-        results = simulation.results()
-        show_placed(console, simulation, results)
-        show_pending(console, results, collect_advice(simulation))
-        show_totals(console, total_up(simulation, results))
+        player = Player(Scenario(_steps(folder), {}, None))
+        for result in player.play():
+            if not result.is_ok:
+                raise InputError("; ".join(result.problems))
+        outcome = Outcome(player.world.plane.scheduler, player.world)
+        results = outcome.results()
+        show_placed(console, outcome, results, has_phase=True)
+        show_pending(console, results, collect_advice(outcome))
+        show_totals(console, outcome.totals(results))
         console.print()
         me = "apportion" if shutil.which("apportion") else sys.argv[0]
         console.print(_NEXT.format(me=me, folder=_shorten(folder)), markup=False, soft_wrap=True)
+
+
+def _steps(folder: Path) -> list[Step]:
+    """Return what the demo does: apply each file, and wait until everything rests."""
+    steps = []
+    for path in sorted(folder.glob("*.yaml")):
+        objects = [d.content for d in read_documents(path.read_bytes())]
+        steps += [Step("apply", 0, Apply(objects)), Step("run", 0, Run(None))]
+    return steps
 
 
 def _shorten(path: Path) -> str:

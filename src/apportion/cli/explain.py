@@ -40,7 +40,7 @@ def explain(
     cluster = load_cluster(paths, sys.stdin.buffer, gates, assume_nodes, seed)
     simulation = Simulation(cluster.objects, config, gates, seed)
     report_problems(cluster)
-    pods = simulation.pending_pods()
+    pods = simulation.outcome.pending_pods()
     if wanted is not None:
         pods = [p for p in pods if p.key == wanted]
         if not pods:

@@ -10,7 +10,8 @@ from apportion.cli.options import filenames, load_config, output_option, read_ga
 from apportion.cli.progress import Progress
 from apportion.sched.explain import advise, judge
 from apportion.sim.cluster import Cluster, load_cluster
-from apportion.sim.simulation import PodResult, Simulation, total_up
+from apportion.sim.outcome import Outcome, PodResult
+from apportion.sim.simulation import Simulation
 
 ALL_PLACED, SOME_PENDING = 0, 2
 _ADVICE_MAX = 50
@@ -40,11 +41,12 @@ def simulate(
     simulation = Simulation(cluster.objects, config, gates, seed)
     with Progress("scheduling") as progress:
         simulation.run(progress.update)
-    results = simulation.results()
-    totals = total_up(simulation, results)
+    outcome = simulation.outcome
+    results = outcome.results()
+    totals = outcome.totals(results)
     report_problems(cluster)
     if output == "table":
-        show(cluster, simulation, results, totals)
+        show(cluster, outcome, results, totals)
     else:
         print_tree(to_json(cluster, results, totals), output)
     sys.exit(SOME_PENDING if totals["pods"]["pending"] else ALL_PLACED)
@@ -78,22 +80,22 @@ def report_problems(cluster: Cluster) -> None:
         click.echo(f"warning: {warning}", err=True)
 
 
-def show(cluster: Cluster, simulation: Simulation, results: list[PodResult], totals: dict[str, Any]) -> None:
+def show(cluster: Cluster, outcome: Outcome, results: list[PodResult], totals: dict[str, Any]) -> None:
     """Print the tables."""
     from apportion.cli.tables import make_console, show_pending, show_placed, show_totals
 
     console = make_console()
     if cluster.nodes_assumed:
         console.print(f"nodes assumed: {', '.join(cluster.nodes_assumed)}\n")
-    show_placed(console, simulation, results)
-    show_pending(console, results, collect_advice(simulation))
+    show_placed(console, outcome, results)
+    show_pending(console, results, collect_advice(outcome))
     for entry in cluster.not_understood:
         console.print(f"not understood: {entry['object']} in {entry['file']}: {entry['reason']}", markup=False)
     show_totals(console, totals)
 
 
-def collect_advice(simulation: Simulation) -> dict[str, list[str]]:
+def collect_advice(outcome: Outcome) -> dict[str, list[str]]:
     """Return by pod what would help it, for the first pending pods."""
-    scheduler = simulation.scheduler
-    pending = simulation.pending_pods()[:_ADVICE_MAX]
+    scheduler = outcome.scheduler
+    pending = outcome.pending_pods()[:_ADVICE_MAX]
     return {pod.key: advise(scheduler, pod, judge(scheduler, pod)) for pod in pending}

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from apportion.sim.alignment import aligned_attributes, index_devices
-from apportion.sim.simulation import PodResult, Simulation
+from apportion.sim.outcome import Outcome, PodResult
 
 ROWS_MAX: Final = 200
 PENDING_MAX: Final = 50
@@ -21,23 +21,23 @@ def make_console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=_PLAIN_WIDTH)
 
 
-def show_placed(console: Console, simulation: Simulation, results: Sequence[PodResult]) -> None:
-    """Print pod, node and devices of the placed pods."""
+def show_placed(console: Console, outcome: Outcome, results: Sequence[PodResult], has_phase: bool = False) -> None:
+    """Print pod, node and devices of the placed pods, and whether they run when ``has_phase`` says so."""
     placed = [r for r in results if r.node]
     if not placed:
         return
-    transport = simulation.transport
-    devices = index_devices(transport.trees("resourceslices"))
+    devices = index_devices(outcome.objects.trees("resourceslices"))
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("pod", "node", "devices", "aligned"):
+    for title in ("pod", "node", *(["phase"] if has_phase else []), "devices", "aligned"):
         table.add_column(title)
     for result in placed[:ROWS_MAX]:
         aligned: list[str] = []
         for claim in result.claims:
-            tree = transport.find("resourceclaims", result.namespace, claim["name"])
+            tree = outcome.objects.find("resourceclaims", result.namespace, claim["name"])
             aligned += aligned_attributes(tree, devices) if tree is not None else []
         listed = ", ".join(_device(d) for claim in result.claims for d in claim["devices"])
-        table.add_row(f"{result.namespace}/{result.name}", result.node, listed, ", ".join(aligned))
+        phase = [result.phase] if has_phase else []
+        table.add_row(f"{result.namespace}/{result.name}", result.node, *phase, listed, ", ".join(aligned))
     console.print(table)
     if len(placed) > ROWS_MAX:
         console.print(f"… and {len(placed) - ROWS_MAX} more placed pods; --output json has them all")

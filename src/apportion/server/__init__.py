@@ -3,7 +3,7 @@
 from apportion.server.errors import ApiError
 from apportion.server.http import HttpServer
 from apportion.server.request import ApiRequest, ApiResponse
-from apportion.server.resources import RESOURCES, Resource
+from apportion.server.resources import RESOURCES, Resource, get_resource
 from apportion.server.schema import Shape
 from apportion.server.server import Server
 from apportion.server.transport import InProcessTransport
@@ -20,4 +20,5 @@ __all__ = [
     "Server",
     "Shape",
     "Watch",
+    "get_resource",
 ]

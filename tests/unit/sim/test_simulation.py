@@ -15,7 +15,7 @@ def place(*storage: tuple[str, Tree]) -> str:
     pod: Tree = {"metadata": {"name": "web-0", "namespace": "d", "uid": "p"}, "spec": spec, "status": {}}
     simulation = Simulation([*storage, ("nodes", node), ("pods", pod)])
     simulation.run()
-    (result,) = simulation.results()
+    (result,) = simulation.outcome.results()
     return result.node or result.message or ""
 
 

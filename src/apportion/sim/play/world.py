@@ -9,7 +9,7 @@ from apportion.api.kinds import split_api_version
 from apportion.base import InputError, Rng, VirtualClock
 from apportion.cel import find_expression_problem
 from apportion.sched.framework.config import SchedulerConfig
-from apportion.server import RESOURCES, ApiRequest, ApiResponse, InProcessTransport, Resource, Server
+from apportion.server import RESOURCES, ApiRequest, ApiResponse, InProcessTransport, Resource, Server, get_resource
 from apportion.sim.control_plane import ControlPlane
 from apportion.sim.play.scenario import Tree
 from apportion.sim.virtual_loop import VirtualLoop
@@ -95,6 +95,14 @@ class World:
         """Return one object."""
         response = self.call("GET", path_of(resource, namespace, name))
         return orjson.loads(response.body) if response.code < 300 else None
+
+    def trees(self, plural: str) -> list[Tree]:
+        """Return the objects of a resource by its plural."""
+        return self.list_objects(get_resource(plural))
+
+    def find(self, plural: str, namespace: str, name: str) -> Tree | None:
+        """Return one object of a resource by its plural."""
+        return self.find_object(get_resource(plural), namespace, name)
 
     def versions(self) -> dict[str, str]:
         """Return the resource version of everything, by ``plural/namespace/name``."""
