@@ -11,6 +11,7 @@ from apportion.controllers.deployments import DeploymentController
 from apportion.controllers.informers import Informers
 from apportion.controllers.jobs import JobController
 from apportion.controllers.replica_sets import ReplicaSetController, ReplicationControllerController
+from apportion.controllers.stateful_sets import StatefulSetController
 from apportion.controllers.workload_controller import WorkloadController
 
 _CONTROLLERS: tuple[type[WorkloadController], ...] = (
@@ -19,6 +20,7 @@ _CONTROLLERS: tuple[type[WorkloadController], ...] = (
     JobController,
     DeploymentController,
     DaemonSetController,
+    StatefulSetController,
 )
 
 
