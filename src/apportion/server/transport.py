@@ -17,6 +17,7 @@ from apportion.server.request import JSON_TYPE, ApiRequest, ApiResponse
 from apportion.server.resources import Resource, get_resource
 from apportion.server.server import Server
 from apportion.server.watching import Watch
+from apportion.store import Key
 
 # Calls a function later, from the loop; may be used from any thread (``loop.call_soon_threadsafe``).
 CallSoon: TypeAlias = Callable[[Callable[[], None]], object]
@@ -38,6 +39,7 @@ class _Feed:
         self._on_synced = on_synced
         self._watch = open_watch()
         self._watch.remember()
+        self._told: dict[Key, bytes] = {}  # by the watches before this one
         self.has_synced = False
         self.is_closed = False
 
@@ -46,9 +48,7 @@ class _Feed:
         frames = self._watch.read()
         if self._watch.ended:
             frames.pop()  # says that the history is gone
-            known = self._watch.known
-            self._watch = self._open()
-            self._watch.remember(known)
+            self.reopen()
             self._pass_on(frames)
             return True
         self._pass_on(frames)
@@ -57,6 +57,13 @@ class _Feed:
             if self._on_synced is not None:
                 self._on_synced()
         return False
+
+    def reopen(self) -> None:
+        """Begin anew with the difference to what was told last."""
+        if self._watch.has_opened:
+            self._told = self._watch.known or {}
+        self._watch = self._open()
+        self._watch.remember(self._told)
 
     def _pass_on(self, frames: list[bytes]) -> None:
         for frame in frames:
@@ -92,6 +99,19 @@ class InProcessTransport(Transport):
         self._wake()
         return feed
 
+    def reconnect(self, server: Server) -> None:
+        """Go on with a server that was started again over the same store.
+
+        Watches resume; whether requests took effect whose answers are on their way is not known any more.
+        """
+        self._server = server
+        lost, self._waiting = self._waiting, deque()
+        for _, on_done in lost:
+            _call(on_done, Response(503, message="the server was started again before it answered"))
+        for feed in self._feeds:
+            feed.reopen()
+        self._wake()
+
     def close(self) -> None:
         """Stop listening to the store; requests that were sent are carried out, and not answered."""
         self._is_closed = True
@@ -121,9 +141,13 @@ class InProcessTransport(Transport):
     def _deliver(self) -> None:
         self._is_awake = False  # first, so that a commit during the delivery brings the next one
         durable = self._server.store.durable_revision
-        while self._waiting and self._waiting[0][0].revision <= durable:
-            response, on_done = self._waiting.popleft()
-            _call(on_done, _to_response(response))
+        while self._waiting:
+            response, on_done = self._waiting[0]
+            lost = self._server.find_loss(response)
+            if lost is None and response.revision > durable:
+                break
+            self._waiting.popleft()
+            _call(on_done, _to_response(lost or response))
         for feed in tuple(self._feeds):
             if feed.is_closed:
                 self._feeds.remove(feed)

@@ -43,6 +43,12 @@ class Profile:
                 return status
         return None
 
+    def all_plugins(self) -> list[Plugin]:
+        """Return the plugins at every extension point, some of them more than once."""
+        scorers = [plugin for plugin, _ in self.scores]
+        others = (self.pre_enqueues, self.filters, scorers, self.reserves, self.pre_binds, self.post_filters)
+        return [plugin for plugins in others for plugin in plugins]
+
     def interests(self, pod: PodInfo) -> tuple[str, ...]:
         """Return what a pod waits for by name."""
         return tuple(interest for plugin in self.interested for interest in plugin.interests(pod))

@@ -53,6 +53,10 @@ class ClusterState:
         """Rises when pods of a kind may have to be judged by other columns than before."""
         return self._other_epoch + self.terms.epoch
 
+    def forget_plans(self) -> None:
+        """Have pods of every kind judged anew: a plugin is not what it was."""
+        self._other_epoch += 1
+
     def namespace_labels(self, namespace: str) -> dict[str, str]:
         """Return the labels of a namespace; the name label alone when no Namespace object was seen."""
         found = self.namespaces.get(namespace)

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from apportion.base import InputError
+from apportion.sched.explain import judge, status_json
+from apportion.sched.framework import Status
 from apportion.server import Resource
 from apportion.sim.play.matching import compare, matches_text
-from apportion.sim.play.scenario import EventItem, Events, Item, ObjectItem, QueueItem, Tree
+from apportion.sim.play.scenario import EventItem, Events, Explain, ExplainItem, Item, ObjectItem, QueueItem, Tree
 from apportion.sim.play.story import list_events
 from apportion.sim.play.world import World, describe, find_resource, namespace_of
 
@@ -30,6 +32,8 @@ def check_item(world: World, item: Item, marks: Marks) -> Finding:
         return _check_queue(world, item)
     if isinstance(item, Events):
         return _check_events(world, item)
+    if isinstance(item, ExplainItem):
+        return _check_explain(world, item.explain)
     return _check_object(world, item, marks)
 
 
@@ -160,4 +164,30 @@ def _check_queue(world: World, item: QueueItem) -> Finding:
         if found.get(pod) != wanted:
             finding.problems.append(f"queue {pod}: expected {wanted}, found {found.get(pod, 'not in the queue')}")
             finding.pods.append(pod)
+    return finding
+
+
+# ---- what explain says ------------------------------------------------------------------------------------
+
+
+def _check_explain(world: World, wanted: Explain) -> Finding:
+    scheduler = world.plane.scheduler
+    pod = next((p for p in scheduler.pending.values() if p.key == wanted.pod), None)
+    if pod is None or pod.uid in scheduler.state.pods:
+        return Finding([f"explain {wanted.pod}: no pending pod is called so"], [wanted.pod])
+    judgement = judge(scheduler, pod)
+    finding = Finding()
+    if wanted.message is not None and not matches_text(wanted.message, judgement.message):
+        finding.problems.append(f"explain {pod.key}: message: expected {wanted.message!r}, found {judgement.message!r}")
+    for name, expected in wanted.nodes.items():
+        found = judgement.nodes.get(name) or judgement.pre_filter
+        text = f"explain {pod.key}: node {name}"
+        if found is None:
+            finding.problems.append(f"{text}: does not exist")
+        elif not isinstance(found, Status) or isinstance(expected, str):
+            said = str(status_json(found)) if isinstance(found, Status) else "fits"
+            finding.problems += [] if said == expected else [f"{text}: expected {expected}, found {said}"]
+        else:
+            finding.problems += [f"{text}: {d}" for d in compare(expected, status_json(found))]
+    finding.pods += [pod.key] if finding.problems else []
     return finding

@@ -1,5 +1,6 @@
 """Plays a scenario step by step."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
@@ -11,16 +12,19 @@ from apportion.base import InputError
 from apportion.sched.framework.config import SchedulerConfig, read_config
 from apportion.server import ApiResponse
 from apportion.sim.play.expectations import Marks, check_item
-from apportion.sim.play.matching import matches_text
+from apportion.sim.play.matching import compare, matches_text
 from apportion.sim.play.printing import show
 from apportion.sim.play.scenario import (
     Apply,
     Delete,
     Expect,
+    Fault,
     Mark,
     Patch,
     Print,
+    RawRequest,
     Refused,
+    RequestExpect,
     Restart,
     Run,
     Scenario,
@@ -89,7 +93,9 @@ class Player:
             Apply: self._apply,
             Patch: self._patch,
             Delete: self._delete,
+            RawRequest: self._request,
             Run: self._run,
+            Fault: self._fault,
             Restart: self._restart,
             Mark: self._mark,
             Print: self._print,
@@ -164,6 +170,26 @@ class Player:
         _check(what, response)
         return what, []
 
+    def _request(self, step: RawRequest) -> tuple[str, list[str]]:
+        what = f"{step.method} {step.path}"
+        if step.expect.events is not None:
+            problems = self._watch(step)
+        else:
+            response = self.world.call(step.method, step.path, step.body, step.content_type)
+            problems = list(_compare_answer(step.expect, response))
+        if problems:
+            raise StepFailedError("\n".join(f"{what}: {p}" for p in problems))
+        return what, []
+
+    def _watch(self, step: RawRequest) -> list[str]:
+        """Read a watch for as long as its path says, while virtual time passes."""
+        timeout = re.search(r"timeoutSeconds=(\d+)", step.path)
+        if timeout is None:
+            raise StepFailedError(f"{step.path}: a watch needs timeoutSeconds in its path")
+        frames = self.world.watch(step.path, float(timeout[1]))
+        events = [orjson.loads(frame) for frame in frames]
+        return [str(d) for d in compare(step.expect.events, events, path="events")]
+
     # ---- time, restarts, marks ----------------------------------------------------------------------------
 
     def _run(self, step: Run) -> tuple[str, list[str]]:
@@ -178,6 +204,12 @@ class Player:
     def _restart(self, step: Restart) -> tuple[str, list[str]]:
         self.world.restart(step.component)
         return step.component, []
+
+    def _fault(self, step: Fault) -> tuple[str, list[str]]:
+        self.world.faults.add(step, self.world.plane.scheduler)
+        on = step.on
+        where = f"{on.plugin} at {on.point}" if on.plugin else " ".join(filter(None, (on.verb, on.kind, on.name)))
+        return f"{where}: {step.answer} x{step.times}", []
 
     def _mark(self, step: Mark) -> tuple[str, list[str]]:
         self._marks[step.name] = self.world.versions()
@@ -237,6 +269,13 @@ def _compare_refusal(refused: Refused, response: ApiResponse) -> Iterator[str]:
     fields = [c.get("field") for c in (status.get("details") or {}).get("causes") or ()]
     if refused.field is not None and refused.field not in fields:
         yield f"expected a cause with field {refused.field}, found {', '.join(map(str, fields)) or 'none'}"
+
+
+def _compare_answer(expect: RequestExpect, response: ApiResponse) -> Iterator[str]:
+    if expect.code is not None and expect.code != response.code:
+        yield f"expected code {expect.code}, found {response.code}: {_status(response).get('message')}"
+    if expect.answer is not None:
+        yield from (str(d) for d in compare(expect.answer, _status(response), path="answer"))
 
 
 def _count_kinds(objects: list[Tree]) -> str:

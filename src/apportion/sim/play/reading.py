@@ -15,9 +15,11 @@ from apportion.sim.play.scenario import (
     Apply,
     Delete,
     Expect,
+    Fault,
     Mark,
     Patch,
     Print,
+    RawRequest,
     Restart,
     Run,
     Scenario,
@@ -31,7 +33,6 @@ FILE_BYTES_MAX: Final = 64 << 20
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION: Final = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+")
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_LATER: Final = ("fault", "request")
 
 
 def parse_duration(text: Any) -> float:
@@ -102,8 +103,6 @@ class _Reader:
         if not isinstance(tree, dict) or len(tree) != 1:
             raise self._error(place, f"a step is a mapping with one key out of {', '.join(_STEPS)}")
         kind, body = next(iter(tree.items()))
-        if kind in _LATER:
-            raise self._error(place, f"{kind} steps are not available")
         if kind not in _STEPS:
             raise self._error(place, f"unknown step {kind!r}; known are {', '.join(_STEPS)}")
         if kind == "expect":
@@ -195,6 +194,12 @@ def _read_run(body: Any) -> Run:
     return Run(None if body == "idle" else parse_duration(body))
 
 
+def _read_fault(body: Any) -> Fault:
+    if isinstance(body, dict):  # "on" is one of YAML's names for true
+        body = {"on" if key is True else key: value for key, value in body.items()}
+    return msgspec.convert(body, Fault)
+
+
 def _read_print(body: Any) -> Print:
     return Print(msgspec.convert(_listed(body), list[str]))
 
@@ -203,8 +208,10 @@ _STEPS: Final[dict[str, Callable[[Any], Any]]] = {
     "apply": lambda body: msgspec.convert(body, Apply),
     "patch": lambda body: msgspec.convert(body, Patch),
     "delete": lambda body: msgspec.convert(body, Delete),
+    "request": lambda body: msgspec.convert(body, RawRequest),
     "run": _read_run,
     "restart": lambda body: msgspec.convert({"component": body}, Restart),
+    "fault": _read_fault,
     "mark": lambda body: msgspec.convert({"name": body}, Mark),
     "expect": lambda body: body,
     "print": _read_print,

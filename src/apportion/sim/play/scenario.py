@@ -69,6 +69,40 @@ class Mark(Struct, frozen=True):
     name: str
 
 
+class FaultOn(_Strict, frozen=True):
+    """Which calls: of the API by verb, kind and name, or of a plugin at an extension point."""
+
+    verb: Literal["get", "list", "create", "update", "patch", "delete", "bind"] | None = None
+    kind: str | None = None
+    name: str | None = None
+    plugin: str | None = None
+    point: str | None = None
+
+
+class Fault(_Strict, frozen=True):
+    """The next ``times`` matching calls get this answer; ``lost`` means done, but the answer never arrives."""
+
+    on: FaultOn
+    answer: Literal["conflict", "timeout", "lost", "error"]
+    times: int = 1
+
+
+class RequestExpect(_Strict, frozen=True):
+    code: int | None = None
+    answer: Any = None
+    events: list[Any] | None = None
+
+
+class RawRequest(_Strict, frozen=True):
+    """A raw request to the server; ``events`` are those of a watch until ``timeoutSeconds`` in the path."""
+
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+    path: str
+    body: Any = None
+    content_type: str = "application/json"
+    expect: RequestExpect = RequestExpect()
+
+
 class EventItem(_Strict, frozen=True):
     """One or more events that look like this, or exactly ``count``."""
 
@@ -87,6 +121,18 @@ class QueueItem(_Strict, frozen=True):
     queue: dict[str, Literal["active", "backoff", "parked", "gated", "inFlight"]]
 
 
+class Explain(_Strict, frozen=True):
+    """What ``apportion explain`` says of a pending pod now; a node is "fits", or part of its rejection."""
+
+    pod: str
+    message: Text | None = None
+    nodes: dict[str, str | dict[str, Any]] = {}
+
+
+class ExplainItem(_Strict, frozen=True):
+    explain: Explain
+
+
 class ObjectItem(Struct, frozen=True):
     """A partial object; without a name it stands for some object of its kind."""
 
@@ -96,7 +142,7 @@ class ObjectItem(Struct, frozen=True):
     unchanged_since: str | None = None
 
 
-Item: TypeAlias = Events | QueueItem | ObjectItem
+Item: TypeAlias = Events | QueueItem | ExplainItem | ObjectItem
 
 
 class Expect(Struct, frozen=True):
@@ -107,7 +153,7 @@ class Print(Struct, frozen=True):
     what: list[str]
 
 
-Action: TypeAlias = Apply | Patch | Delete | Run | Restart | Mark | Expect | Print
+Action: TypeAlias = Apply | Patch | Delete | RawRequest | Run | Restart | Fault | Mark | Expect | Print
 
 
 class Step(Struct, frozen=True):
@@ -133,13 +179,15 @@ _RESERVED: Final = {"count": int, "absent": bool, "unchangedSince": str}
 def read_item(tree: Any) -> Item:
     """Return one item of ``expect``; raises msgspec.ValidationError."""
     if not isinstance(tree, dict):
-        raise msgspec.ValidationError("an item is a mapping: a partial object, events or queue")
+        raise msgspec.ValidationError("an item is a mapping: a partial object, events, queue or explain")
     if "events" in tree and "kind" not in tree:
         return msgspec.convert(tree, Events)
     if "queue" in tree and "kind" not in tree:
         return msgspec.convert(tree, QueueItem)
+    if "explain" in tree and "kind" not in tree:
+        return msgspec.convert(tree, ExplainItem)
     if not isinstance(tree.get("kind"), str):
-        raise msgspec.ValidationError("an item needs a kind; or it is one of events, queue")
+        raise msgspec.ValidationError("an item needs a kind; or it is one of events, queue, explain")
     for name, wanted in _RESERVED.items():
         if name in tree and type(tree[name]) is not wanted:
             raise msgspec.ValidationError(f"expected `{wanted.__name__}` - at `$.{name}`")

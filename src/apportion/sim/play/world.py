@@ -9,8 +9,18 @@ from apportion.api.kinds import split_api_version
 from apportion.base import InputError, Rng, VirtualClock
 from apportion.cel import find_expression_problem
 from apportion.sched.framework.config import SchedulerConfig
-from apportion.server import RESOURCES, ApiRequest, ApiResponse, InProcessTransport, Resource, Server, get_resource
+from apportion.server import (
+    RESOURCES,
+    ApiError,
+    ApiRequest,
+    ApiResponse,
+    InProcessTransport,
+    Resource,
+    Server,
+    get_resource,
+)
 from apportion.sim.control_plane import ControlPlane
+from apportion.sim.play.faults import Faults, FaultyTransport
 from apportion.sim.play.scenario import Tree
 from apportion.sim.virtual_loop import VirtualLoop
 from apportion.store import MemoryStore
@@ -33,6 +43,8 @@ class World:
         self._store = MemoryStore()
         self._rng = Rng(seed)
         self._servers = 0
+        self.faults = Faults()
+        self._transports: list[FaultyTransport] = []
         self.server = self._build_server()
         self.plane = ControlPlane(
             self._connect, self._loop, self.clock, self._rng.fork("plane"), config, gates, has_kubelets
@@ -44,8 +56,11 @@ class World:
         self._servers += 1
         return Server(self._store, self.clock, self._rng.fork(f"server {self._servers}"), find_expression_problem)
 
-    def _connect(self) -> InProcessTransport:
-        return InProcessTransport(self.server, self._loop.call_soon)
+    def _connect(self) -> FaultyTransport:
+        inner = InProcessTransport(self.server, self._loop.call_soon)
+        self._transports = [t for t in self._transports if not t.is_closed]
+        self._transports.append(FaultyTransport(inner, self.faults, self._loop))
+        return self._transports[-1]
 
     # ---- time ---------------------------------------------------------------------------------------------
 
@@ -62,21 +77,29 @@ class World:
         """Run until nothing is left but what is looked at periodically; False when that takes over an hour."""
         end_s = self.clock.now() + IDLE_MAX_S
         self.run(0)
-        while (due_s := self.plane.next_due_s()) is not None:
+        while (due_s := self._next_due_s()) is not None:
             if self.clock.now() >= end_s:
                 return False
             # a little further at least, so that a timer that is due already cannot hold time still
             self._loop.drain(min(max(due_s, self.clock.now() + 0.001), end_s))
         return True
 
+    def _next_due_s(self) -> float | None:
+        """Return when something is due that is not looked at periodically; None when nothing is left."""
+        times = [t for t in (self.plane.next_due_s(), *self.faults.late[:1]) if t is not None]
+        return min(times, default=None)
+
     def restart(self, component: str) -> None:
         """Drop a component in the middle of whatever it does, and start it again from what the API holds."""
         if component == "scheduler":
             self.plane.restart_scheduler()
+            self.faults.install(self.plane.scheduler)
         elif component == "controllers":
             self.plane.restart_controllers()
         else:
             self.server = self._build_server()
+            for transport in self._transports:
+                transport.reconnect(self.server)
 
     # ---- the API ------------------------------------------------------------------------------------------
 
@@ -85,6 +108,17 @@ class World:
         path, _, query = path.partition("?")
         body = b"" if tree is None else orjson.dumps(tree)
         return self.server.handle(ApiRequest(method, path, query, body, content_type))
+
+    def watch(self, path: str, seconds: float) -> list[bytes]:
+        """Return the frames of a watch that is open for some virtual time. Raises InputError when it is refused."""
+        path, _, query = path.partition("?")
+        try:
+            watch = self.server.watch(ApiRequest("GET", path, query))
+        except ApiError as error:
+            raise InputError(f"the watch is refused with {error.code}: {error}") from None
+        frames = watch.read()
+        self.run(seconds)
+        return [*frames, *watch.read()]
 
     def list_objects(self, resource: Resource, namespace: str = "") -> list[Tree]:
         """Return the objects of a resource, sorted by namespace and name."""

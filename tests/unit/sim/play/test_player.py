@@ -26,7 +26,10 @@ def pod(name: str, cpu: int = 1, extra: str = "") -> str:
 def play(folder: Path, steps: str, head: str = "") -> list[StepResult]:
     path = folder / "s.yaml"
     path.write_text(f"{head}\nsteps:\n{steps}")
-    return list(Player(read_scenario(str(path))).play())
+    player = Player(read_scenario(str(path)))
+    results = list(player.play())
+    assert not results[-1].is_ok or player.world.faults.count_left() == 0
+    return results
 
 
 def problems(results: list[StepResult]) -> list[str]:
@@ -187,3 +190,105 @@ def test_the_configuration_of_the_scenario_counts(tmp_path: Path) -> None:
     head = f"config: {{{kind}, profiles: [{{schedulerName: mine}}]}}"
     steps = f"{WORLD}- expect: [{{kind: Pod, metadata: {{name: a}}, spec: {{nodeName: null}}}}]\n"
     assert problems(play(tmp_path, steps, head)) == []
+
+
+# ---- faults -----------------------------------------------------------------------------------------------
+
+PLACED = "- run: idle\n- expect: [{kind: Pod, metadata: {name: a}, spec: {nodeName: n0}, status: {phase: Running}}]\n"
+
+
+@pytest.mark.parametrize("answer", ["conflict", "timeout", "lost", "error"])
+@pytest.mark.parametrize("on", ["{verb: bind, kind: Pod}", "{verb: create, kind: Binding, name: a}"])
+def test_a_binding_that_goes_wrong_is_tried_again(on: str, answer: str, tmp_path: Path) -> None:
+    steps = (
+        f"- apply:\n    objects:{NODE}- fault: {{on: {on}, answer: {answer}}}\n- apply:\n    objects:{pod('a')}{PLACED}"
+    )
+    results = play(tmp_path, f"{steps}- expect: [{{events: [{{reason: Scheduled, count: 1}}]}}]\n")
+    assert problems(results) == []
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_status_that_cannot_be_written_is_written_later(times: int, tmp_path: Path) -> None:
+    fault = f"- fault: {{on: {{verb: patch, kind: Pod/status}}, answer: error, times: {times}}}\n"
+    assert problems(play(tmp_path, f"- apply:\n    objects:{NODE}{pod('a')}{fault}{PLACED}")) == []
+
+
+@pytest.mark.parametrize(
+    ("plugin", "point"),
+    [("NodeResourcesFit", "PreFilter"), ("NodeResourcesFit", "Filter"), ("NodeResourcesFit", "Score")],
+)
+def test_a_plugin_that_fails_costs_the_pod_an_attempt(plugin: str, point: str, tmp_path: Path) -> None:
+    fault = f"- fault: {{on: {{plugin: {plugin}, point: {point}}}, answer: error}}\n"
+    steps = f"- apply:\n    objects:{NODE}{fault}- apply:\n    objects:{pod('a')}{PLACED}"
+    failed = "- expect: [{events: [{reason: FailedScheduling, note: {contains: a fault of the scenario}, count: 1}]}]\n"
+    assert problems(play(tmp_path, steps + failed)) == []
+
+
+CLAIM = """
+    - {apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu}, spec: {}}
+    - apiVersion: resource.k8s.io/v1
+      kind: ResourceSlice
+      metadata: {name: s}
+      spec: {driver: d.e, nodeName: n0, pool: {name: n0, generation: 1, resourceSliceCount: 1}, devices: [{name: x}]}
+    - apiVersion: resource.k8s.io/v1
+      kind: ResourceClaim
+      metadata: {name: c}
+      spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}]}}
+"""
+
+
+@pytest.mark.parametrize("answer", ["conflict", "timeout", "lost", "error"])
+@pytest.mark.parametrize(
+    "on",
+    [
+        "{plugin: DynamicResources, point: Reserve}",
+        "{plugin: DynamicResources, point: PreBind}",
+        "{verb: patch, kind: ResourceClaim}",
+        "{verb: patch, kind: ResourceClaim/status}",
+        "{verb: bind}",
+    ],
+)
+def test_a_claim_survives_faults_on_its_way(on: str, answer: str, tmp_path: Path) -> None:
+    claim = ", resourceClaims: [{name: g, resourceClaimName: c}]"
+    steps = f"- apply:\n    objects:{NODE}{CLAIM}- fault: {{on: {on}, answer: {answer}}}\n"
+    steps += f"- apply:\n    objects:{pod('a', 1, claim)}{PLACED}"
+    held = "status: {allocation: {devices: {results: [{device: x}]}}, reservedFor: [{name: a}]}"
+    steps += f"- expect: [{{kind: ResourceClaim, metadata: {{name: c}}, {held}}}]\n"
+    assert problems(play(tmp_path, steps)) == []
+
+
+def test_a_fault_that_can_never_happen_is_refused(tmp_path: Path) -> None:
+    for on, text in (("plugin: Nope, point: Filter", "no plugin Nope"), ("plugin: NodeName, point: Bake", "'Bake'")):
+        assert text in problems(play(tmp_path, f"- fault: {{on: {{{on}}}, answer: error}}\n"))[0]
+
+
+# ---- requests and explanations ----------------------------------------------------------------------------
+
+
+def test_raw_requests_and_watches(tmp_path: Path) -> None:
+    steps = f"""{WORLD}- request:
+    method: GET
+    path: /api/v1/namespaces/default/pods/a
+    expect: {{code: 200, answer: {{kind: Pod, spec: {{nodeName: n0}}}}}}
+- request: {{method: POST, path: /api/v1/namespaces, body: {{metadata: {{name: x}}}}, expect: {{code: 201}}}}
+- request:
+    method: GET
+    path: /api/v1/namespaces/default/pods?watch=1&timeoutSeconds=5
+    expect: {{events: [{{type: ADDED, object: {{metadata: {{name: a}}}}}}]}}
+- request: {{method: GET, path: /api/v1/pods/none, expect: {{code: 200}}}}
+"""
+    results = play(tmp_path, steps)
+    assert problems(results)[0].startswith("GET /api/v1/pods/none: expected code 200, found 404")
+    assert results[-1].at_s == pytest.approx(5)
+
+
+def test_what_explain_says_of_a_pending_pod(tmp_path: Path) -> None:
+    steps = (
+        f"{WORLD}- apply:\n    objects:{pod('big', 2)}- run: idle\n- expect: [{{explain: {{pod: default/big, %s}}}}]\n"
+    )
+    rejection = "{plugin: NodeResourcesFit, code: Unschedulable, reasons: [Insufficient cpu]}"
+    for fine in ("message: {contains: Insufficient cpu}", f"nodes: {{n0: {rejection}}}"):
+        assert problems(play(tmp_path, steps % fine)) == []
+    wrong = problems(play(tmp_path, steps % "nodes: {n0: fits, n1: fits}"))
+    assert [w.partition(": ")[2][:20] for w in wrong] == ["node n0: expected fi", "node n1: does not ex"]
+    assert problems(play(tmp_path, steps.replace("default/big", "default/a") % "nodes: {}"))[0].endswith("is called so")
