@@ -36,12 +36,12 @@ _RANDOM = ("uid", "resourceVersion", "creationTimestamp")
 
 
 def strip(tree: Any) -> Any:
-    """Leave out what the server draws."""
+    """Leave out what the server draws and what controllers add."""
     if isinstance(tree, list):
         return [strip(v) for v in tree]
     if not isinstance(tree, dict):
         return tree
-    drawn = {"clusterIP", "clusterIPs", "nodePort", *_RANDOM}
+    drawn = {"clusterIP", "clusterIPs", "nodePort", "status", "annotations", "generation", *_RANDOM}
     return {k: strip(v) for k, v in tree.items() if k not in drawn and "controller-uid" not in k}
 
 

@@ -37,6 +37,10 @@ class Admission:
         if storage in _DECIDING:
             self._context = None
 
+    def forget_all(self) -> None:
+        """Take note that the store has taken commits back."""
+        self._context = None
+
     def admit_new(self, tree: Tree, resource: Resource) -> Tree:
         """Return a valid new object with name, uid, date and what admission adds; raises ApiError 403."""
         tree = self._fill_name(tree, resource)

@@ -116,6 +116,11 @@ def expired(message: str) -> ApiError:
     return ApiError(410, "Expired", message)
 
 
+def not_kept(why: str) -> ApiError:
+    """The disk refuses writes."""
+    return ApiError(503, "ServiceUnavailable", why, {})
+
+
 def version_too_large(revision: int, current: int) -> ApiError:
     message = f"Timeout: Too large resource version: {revision}, current: {current}"
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}

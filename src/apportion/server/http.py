@@ -18,6 +18,7 @@ BOOKMARK_EVERY_S: Final = 60.0
 WATCH_TIMEOUT_S: Final = 1800.0
 FUTURE_WAIT_S: Final = 3.0  # how long a watch may wait for a revision that does not exist yet
 WATCHES_MAX: Final = 1000
+_READS_MAX: Final = 3
 
 
 class Durability:
@@ -45,12 +46,15 @@ class Durability:
         """Return what is set at the next announcement; take it before looking at the store."""
         return self._changed
 
-    async def wait_for(self, revision: int) -> None:
-        """Wait until a revision is durable."""
-        while self._store.durable_revision < revision:
+    async def wait_for(self, response: ApiResponse, server: Server) -> ApiResponse | None:
+        """Wait until an answer is durable; returns the one to give instead when that will not happen."""
+        while True:
             changed = self.next_change()
-            if self._store.durable_revision < revision:
-                await changed.wait()
+            if (lost := server.find_loss(response)) is not None:
+                return lost
+            if self._store.durable_revision >= response.revision:
+                return None
+            await changed.wait()
 
     def close(self) -> None:
         self._leave()
@@ -113,10 +117,18 @@ class HttpServer:
         )
         if is_watch(request):
             return await self._stream(http, request)
-        response = self._server.handle(request)
+        return _to_http(await self._answer(request))
+
+    async def _answer(self, request: ApiRequest) -> ApiResponse:
+        """Return an answer that is durable; a read that has seen what was lost since is made again."""
         assert self._durability is not None
-        await self._durability.wait_for(response.revision)
-        return _to_http(response)
+        tries = _READS_MAX if request.method == "GET" else 1
+        while True:
+            response = self._server.handle(request)
+            tries -= 1
+            lost = await self._durability.wait_for(response, self._server)
+            if lost is None or not tries:
+                return lost or response
 
     # ---- watches ------------------------------------------------------------------------------------------
 

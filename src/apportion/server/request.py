@@ -29,13 +29,17 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
-    """What the client gets. The answer may leave the process once ``revision`` is durable."""
+    """What the client gets. The answer may leave the process once ``revision`` is durable.
+
+    It must not when the store says that the revision was lost since it had seen ``losses``.
+    """
 
     code: int
     body: bytes
     content_type: str = JSON_TYPE
     headers: tuple[tuple[str, str], ...] = ()
     revision: int = 0
+    losses: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The API server without a network: a request in, an answer out, decided at once."""
 
 import logging
+from dataclasses import replace
 from typing import Final
 
 import orjson
@@ -40,6 +41,7 @@ class Server:
         self._printer = Printer(clock)
         self._objects = Objects(store, clock, rng, check_cel)
         self._verbs = Verbs(self._objects, self._printer)
+        self._losses = store.recover()
         create_system_objects(self._objects)
 
     def handle(self, request: ApiRequest) -> ApiResponse:
@@ -48,18 +50,26 @@ class Server:
         What the answer tells may not be on disk yet: it may leave the process once the store's
         ``durable_revision`` has reached the answer's ``revision``.
         """
+        losses = self.store.recover()
+        if losses != self._losses:
+            self._losses = losses
+            self._objects.admission.forget_all()
         try:
             response = self._answer(request)
         except errors.ApiError as error:
             response = ApiResponse(error.code, errors.encode_status(error), headers=error.headers)
         except StoreFailedError as error:
-            failure = errors.ApiError(500, "InternalError", f"Internal error occurred: {error}", {})
-            response = ApiResponse(500, errors.encode_status(failure))
+            response = ApiResponse(503, errors.encode_status(errors.not_kept(str(error))))
         except Exception:  # a fault of ours must not take the server down with it
             _LOG.exception("%s %s failed", request.method, request.path)
             failure = errors.ApiError(500, "InternalError", "Internal error occurred: see the log", {})
             response = ApiResponse(500, errors.encode_status(failure))
-        return ApiResponse(response.code, response.body, response.content_type, response.headers, self.store.revision)
+        return replace(response, revision=self.store.revision, losses=losses)
+
+    def find_loss(self, response: ApiResponse) -> ApiResponse | None:
+        """Return the answer to give instead when the disk has refused what an answer tells; None when it has not."""
+        why = self.store.find_loss(response.revision, response.losses)
+        return None if why is None else ApiResponse(503, errors.encode_status(errors.not_kept(why)))
 
     def restore(self, tree: Tree, resource: Resource) -> None:
         """Store an object of another cluster as it was there: uid, times, owners and status stay.

@@ -34,6 +34,7 @@ class Watch:
         self.known: dict[Key, bytes] | None = None  # what was told last, by key; only kept when asked to
         self.wants_bookmarks = parameters.get_bool("allowWatchBookmarks")
         self.headers = list_deprecations(target.resource)
+        self._losses = store.recover()
         self._store = store
         self._target = target
         self._form = form
@@ -66,6 +67,8 @@ class Watch:
         """Return the frames since the last call; after an error frame ``ended`` is set."""
         if self.ended:
             return []
+        if not self.has_opened and self._store.find_loss(self._told, self._losses) is not None:
+            return [self.end(errors.expired("what this watch opens with was not kept: list again"))]
         frames, self._initial = self._initial, []
         durable = self._store.durable_revision
         if frames and self._told > durable:  # the list that opens the watch may tell only what a crash keeps

@@ -71,7 +71,7 @@ class CompactedError(StoreError):
 
 
 class StoreFailedError(StoreError):
-    """The disk refused a write; what was not acknowledged may be lost. Free the disk and start again."""
+    """The disk refuses writes; what was not durable was taken back. Reading goes on, and so does writing one day."""
 
 
 class Store(Protocol):
@@ -133,8 +133,22 @@ class Store(Protocol):
         """Forget changes up to a durable revision; the current entries stay."""
         ...
 
+    def recover(self) -> int:
+        """Take back the commits that the disk refused, if there are any; returns how often that was needed so far.
+
+        To be called where nobody relies on what was read before: at the start of a request.
+        """
+        ...
+
+    def find_loss(self, revision: int, losses: int) -> str | None:
+        """Return why a revision was taken back after ``recover`` had returned ``losses``; None when it was not.
+
+        Revisions that were taken back come again for other commits, so being durable is not enough.
+        """
+        ...
+
     def subscribe(self, on_durable: Callable[[], None]) -> Callable[[], None]:
-        """Call ``on_durable`` whenever revisions became durable; returns what ends the subscription.
+        """Call ``on_durable`` whenever revisions became durable or were lost; returns what ends the subscription.
 
         It may be called from another thread and inside a commit: it must do no more than wake somebody up.
         """

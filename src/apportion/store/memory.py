@@ -64,6 +64,12 @@ class MemoryStore(Store):
     def compact(self, revision: int) -> None:
         self._state.compact(min(revision, self._state.revision))
 
+    def recover(self) -> int:
+        return 0
+
+    def find_loss(self, revision: int, losses: int) -> str | None:
+        return None
+
     def subscribe(self, on_durable: Callable[[], None]) -> Callable[[], None]:
         return self._subscribers.add(on_durable)
 

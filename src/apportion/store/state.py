@@ -118,6 +118,18 @@ class RevisionedState:
         resource.changes.append(change)
         return entry
 
+    def take_back(self, change: Change, replaced: Entry | None) -> None:
+        """Undo the newest change; ``replaced`` is what it took the place of."""
+        resource = self._resources[change.key.resource]
+        resource.changes.pop()
+        self._log.pop()
+        if replaced is None:
+            del resource.entries[change.key]
+        else:
+            resource.entries[change.key] = replaced
+        resource.keys = None
+        self.revision = change.revision - 1
+
     def restore(self, entry: Entry) -> None:
         """Take in an entry from before the history; only while loading."""
         self._resources.setdefault(entry.key.resource, _Resource()).entries[entry.key] = entry

@@ -1,19 +1,22 @@
 """What only the store on disk promises: it survives."""
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from apportion.base import InputError
-from apportion.store import BEGINNING, CompactedError, Key, SqliteStore, StoreFailedError
+from apportion.store import BEGINNING, Change, CompactedError, Key, SqliteStore, StoreFailedError
 from apportion.store.log_file import LogFile
 
-A, B = Key("pods", "n", "a"), Key("pods", "n", "b")
+A, B, C = (Key("pods", "n", name) for name in "abc")
+BIG = "x" * 100_000
 
 
 def put(store: SqliteStore, key: Key, text: str) -> None:
@@ -86,18 +89,77 @@ def test_no_change_is_shown_before_it_is_on_disk(tmp_path: Path, monkeypatch: py
     store.close()
 
 
-def test_after_a_refused_write_the_store_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: LogFile, changes: object, until: object) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
+class Disk:
+    """Lets the database grow, or not: SQLite itself then says that the disk is full."""
 
-    monkeypatch.setattr(LogFile, "append", refuse)
-    store = SqliteStore(tmp_path / "s.db")
-    put(store, A, "x")
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_full = False
+        append = LogFile.append
+
+        def limited(log_file: LogFile, changes: Sequence[Change], until: int | None) -> None:
+            pages = log_file._db.execute("PRAGMA page_count").fetchone()[0] if self.is_full else 1 << 30
+            log_file._db.execute(f"PRAGMA max_page_count={pages}")
+            append(log_file, changes, until)
+
+        monkeypatch.setattr(LogFile, "append", limited)
+
+
+def wait_until_refused(store: SqliteStore) -> None:
     with pytest.raises(StoreFailedError, match="disk is full"):
-        store.wait_durable(2, 10)
-    with pytest.raises(StoreFailedError):
+        store.wait_durable(store.revision, 10)
+
+
+def test_what_a_full_disk_refuses_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(monkeypatch)
+    store = SqliteStore(tmp_path / "s.db", retry_after_s=0.0)
+    put(store, A, "x")
+    put(store, B, "y")
+    assert store.wait_durable(3, 10)
+    disk.is_full = True
+    put(store, A, BIG)
+    store.delete(B, lambda revision: b"gone")
+    put(store, C, "new")
+    wait_until_refused(store)
+    assert store.recover() == 1
+    assert (store.revision, [e.value for e in store.list_entries("pods")]) == (3, [b"x@2", b"y@3"])
+    assert [c.revision for c in store.read_changes("pods", BEGINNING)] == [2, 3]
+    why = f"the data directory {tmp_path} cannot be written: database or disk is full"
+    assert [store.find_loss(r, 0) for r in (3, 4, 6)] == [None, why, why]
+    assert store.find_loss(4, 1) is None
+    store.close()
+
+
+def test_writing_goes_on_when_the_disk_has_room_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(monkeypatch)
+    store = SqliteStore(tmp_path / "s.db", retry_after_s=0.0)
+    for round_number in range(1, 6):
+        disk.is_full = True
+        before = store.revision
+        put(store, A, BIG)
+        wait_until_refused(store)
+        assert store.recover() == round_number
+        assert store.revision == before
+        disk.is_full = False
+        put(store, A, BIG)
+        put(store, B, f"after {round_number}")
+        assert store.wait_durable(store.revision, 10)
+    expected = [e.value for e in store.list_entries("pods")]
+    revision = store.revision
+    store.close()
+    again = SqliteStore(tmp_path / "s.db")
+    assert (again.revision, [e.value for e in again.list_entries("pods")]) == (revision, expected)
+    again.close()
+
+
+def test_while_the_disk_is_full_commits_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(monkeypatch)
+    store = SqliteStore(tmp_path / "s.db", retry_after_s=60.0)
+    disk.is_full = True
+    put(store, A, BIG)
+    wait_until_refused(store)
+    with pytest.raises(StoreFailedError, match=re.escape(f"{tmp_path} cannot be written: database or disk is full")):
         put(store, B, "y")
-    assert store.read_changes("pods", BEGINNING) == []
+    assert (store.revision, store.list_entries("pods")) == (BEGINNING, [])
     store.close()
 
 
