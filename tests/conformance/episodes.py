@@ -17,7 +17,7 @@ Tree = dict[str, Any]
 _TYPES = {"json-patch": "json", "merge-patch": "merge", "strategic-merge-patch": "strategic"}
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-_SUFFIX = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w-])")
+_SUFFIX = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}(?=-g-|(?![\w-]))")
 
 
 def read_episodes(path: Path) -> dict[str, Tree]:

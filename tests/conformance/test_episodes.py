@@ -24,6 +24,8 @@ EPISODES = (
     "reasons",
     "preemption",
     "consumable",
+    "admin-access",
+    "job-with-claims",
 )
 # Which of two equal pods had to go differed from run to run; so did the second pod's first attempt in shared-claim.
 _EQUALS = {"preemption": (("low0", "low*"), ("low1", "low*"))}
