@@ -25,6 +25,7 @@ from apportion.client import (
     Watches,
     create_event,
     format_micro_time,
+    is_unknown,
     run_task,
 )
 from apportion.controllers.claim_views import (
@@ -45,6 +46,7 @@ CLAIMS: Final = "resourceclaims"
 FAILURES_MAX: Final = 1000
 NOTE_MAX: Final = 1024  # characters of an event's text
 _OK: Final = range(200, 300)
+_NOT_FOUND, _CONFLICT = 404, 409
 Key = tuple[str, str]  # "pod" or "claim", and namespace/name
 
 
@@ -64,6 +66,8 @@ class ResourceClaimController:
         self._clock = clock
         self._rng = rng
         self.index = ClaimIndex()
+        # names under which claims may exist by now, by the pod's uid and the entry: no answer came
+        self._open_names: dict[str, dict[str, str]] = {}
         self.queue: WorkQueue[Key] = WorkQueue(clock)
         self.failures: deque[str] = deque(maxlen=FAILURES_MAX)  # the last ones, for whoever wants to look
 
@@ -137,6 +141,7 @@ class ResourceClaimController:
                 self.queue.add(("claim", claim.metadata.key))
         if event.type == "DELETED":
             self.index.pods.pop(key, None)
+            self._open_names.pop(pod.metadata.uid, None)
         else:
             self.index.pods[key] = pod
             self.queue.add(("pod", key))
@@ -157,8 +162,10 @@ class ResourceClaimController:
         for entry in pod.spec.resource_claims:
             if entry.resource_claim_template_name is None:
                 continue
-            recorded = pod.find_recorded(entry.name)
-            if recorded is not None and (recorded.resource_claim_name is None or self._is_there(pod, recorded)):
+            is_recorded = yield from self._is_recorded(pod, entry.name)
+            if isinstance(is_recorded, str):
+                return is_recorded
+            if is_recorded:
                 continue
             problem = yield from self._provide(pod, entry, names)
             if problem is not None:
@@ -172,9 +179,23 @@ class ResourceClaimController:
             return (yield from self._reserve_all(pod))
         return None
 
-    def _is_there(self, pod: PodView, recorded: Any) -> bool:
+    def _is_recorded(self, pod: PodView, entry: str) -> Generator[Request, Response, bool | str]:
+        """Return whether the pod's status names the claim of an entry, or says that there is none; or what went wrong.
+
+        A claim that the watch has not brought is asked for: it may be late.
+        """
+        recorded = pod.find_recorded(entry)
+        if recorded is None or recorded.resource_claim_name is None:
+            return recorded is not None
         claim = self.index.claims.get(f"{pod.metadata.namespace}/{recorded.resource_claim_name}")
-        return claim is not None and claim.is_owned_by(pod)
+        if claim is None:
+            response = yield Request("get", CLAIMS, pod.metadata.namespace, recorded.resource_claim_name)
+            if response.code == _NOT_FOUND:
+                return False
+            if response.code not in _OK:
+                return f"get claim: {response.message}"
+            claim = DECODE_CLAIM(response.body)
+        return claim.is_owned_by(pod)
 
     def _provide(self, pod: PodView, entry: PodResourceClaim, names: dict[str, str]) -> Task:
         """Adopt the claim that was made for the entry already, or create it from the template."""
@@ -186,14 +207,28 @@ class ResourceClaimController:
         if template is None:
             name = entry.resource_claim_template_name
             return f'resource claim template "{name}": resourceclaimtemplate.resource.k8s.io "{name}" not found'
-        body = self._make_claim(pod, entry.name, template)
-        response = yield Request("create", CLAIMS, pod.metadata.namespace, "", orjson.dumps(body))
+        response = yield from self._create(pod, self._make_claim(pod, entry.name, template), entry.name)
         if response.code not in _OK:
             return f"create claim: {response.message}"
         created = DECODE_CLAIM(response.body)
         self.index.set_claim(created)  # the watch may bring it later than the pod comes back
         names[entry.name] = created.metadata.name
         return None
+
+    def _create(self, pod: PodView, body: dict[str, Any], entry: str) -> Generator[Request, Response, Response]:
+        """Create a claim; one whose answer was lost is found again under the same name the next time."""
+        open_names = self._open_names.setdefault(pod.metadata.uid, {})
+        name = body["metadata"]["name"] = open_names.setdefault(entry, body["metadata"]["name"])
+        response = yield Request("create", CLAIMS, pod.metadata.namespace, "", orjson.dumps(body))
+        if response.code == _CONFLICT:
+            found = yield Request("get", CLAIMS, pod.metadata.namespace, name)
+            is_ours = found.code in _OK and DECODE_CLAIM(found.body).is_owned_by(pod)
+            response = found if is_ours or is_unknown(found.code) else response
+        if not is_unknown(response.code):
+            del open_names[entry]
+        if not open_names:
+            self._open_names.pop(pod.metadata.uid, None)
+        return response
 
     def _make_claim(self, pod: PodView, entry: str, template: TemplateView) -> dict[str, Any]:
         prefix = claim_name_prefix(pod.metadata.name, entry)
@@ -288,7 +323,7 @@ class ResourceClaimController:
         pod = self.index.pods.get(f"{namespace}/{reference.name}")
         if pod is None or pod.metadata.uid != reference.uid:
             response = yield Request("get", "pods", namespace, reference.name)
-            if response.code == 404:
+            if response.code == _NOT_FOUND:
                 return None
             if response.code not in _OK:
                 return reference  # not known: better kept for now
@@ -313,7 +348,7 @@ class ResourceClaimController:
         if pod is not None and (pod.metadata.uid != owner.uid or pod.is_done):
             body = {"preconditions": {"uid": meta.uid}}
             response = yield Request("delete", CLAIMS, meta.namespace, meta.name, orjson.dumps(body))
-            if response.code not in _OK and response.code != 404:
+            if response.code not in _OK and response.code != _NOT_FOUND:
                 return f"delete claim: {response.message}"
         return None
 
@@ -324,7 +359,7 @@ class ResourceClaimController:
         body = {**patch, "metadata": {**guard, **patch.get("metadata", {})}}
         request = Request("patch", CLAIMS, meta.namespace, meta.name, orjson.dumps(body), subresource, MERGE_PATCH)
         response = yield request
-        if response.code == 404:
+        if response.code == _NOT_FOUND:
             return None
         if response.code not in _OK:
             return f"patch claim: {response.message}"

@@ -1,9 +1,10 @@
 from typing import Any
 
 import orjson
+import pytest
 
 from apportion.base import Rng, VirtualClock
-from apportion.client import MemoryTransport, Request
+from apportion.client import MemoryTransport, OnDone, Request, Response
 from apportion.controllers import ResourceClaimController
 
 Tree = dict[str, Any]
@@ -224,3 +225,37 @@ def test_a_conflict_is_tried_again() -> None:
     rig.wait()
     (found,) = rig.claims()
     assert found["status"] == {} and found["metadata"]["labels"] == {"touched": "yes"}
+
+
+def test_a_claim_whose_answer_was_lost_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = Rig()
+    submit, lost = rig.api.submit, [True, True]
+
+    def lossy(request: Request, on_done: OnDone) -> None:
+        is_lost = request.verb == "create" and request.resource == "resourceclaims" and bool(lost)
+        if is_lost:
+            lost.pop()
+        submit(request, lambda r: on_done(Response(503, message="no answer") if is_lost else r))
+
+    monkeypatch.setattr(rig.api, "submit", lossy)
+    rig.api._watches["resourceclaims"].clear()  # so that only the name can tell
+    rig.put("resourceclaimtemplates", template())
+    rig.put("pods", pod())
+    for _ in range(4):
+        rig.wait()
+    (made,) = rig.claims()
+    assert rig.pod()["status"]["resourceClaimStatuses"] == [
+        {"name": "gpu", "resourceClaimName": made["metadata"]["name"]}
+    ]
+    assert not lost and not rig.controller._open_names
+
+
+def test_a_recorded_claim_that_the_watch_has_not_brought_is_asked_for() -> None:
+    rig = Rig()
+    rig.put("resourceclaimtemplates", template())
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u1", "controller": True}
+    rig.api._watches["resourceclaims"].clear()
+    rig.put("resourceclaims", claim("made", ownerReferences=[owner]))
+    recorded = [{"name": "gpu", "resourceClaimName": "made"}]
+    rig.put("pods", pod(status={"phase": "Pending", "resourceClaimStatuses": recorded}))
+    assert [c["metadata"]["name"] for c in rig.claims()] == ["made"]
