@@ -9,7 +9,7 @@ from apportion.api.pod_admission import add_default_tolerations
 from apportion.base import Clock, Rng, ValidationError
 from apportion.server import errors
 from apportion.server.resources import Resource
-from apportion.server.service_addresses import assign_address
+from apportion.server.service_addresses import assign_addresses
 from apportion.server.timestamps import format_time
 from apportion.store import Key, Store
 
@@ -53,7 +53,7 @@ class Admission:
             why = error.detail.removesuffix(_OFFLINE_ADVICE)
             raise errors.forbidden(resource.group, resource.plural, name, why) from None
         if resource.storage == "services":
-            done = assign_address(done, self._store, self._rng)
+            done = assign_addresses(done, self._store, self._rng)
         # drawn, not derived from the name: an object that comes again is another object
         now = format_time(self._clock.now())
         return {**done, "metadata": {**done["metadata"], "uid": self._rng.uid(), "creationTimestamp": now}}
@@ -62,6 +62,8 @@ class Admission:
         """Return an updated object with what admission adds to updates too."""
         if kind.name == "Pod" and isinstance(tree.get("spec"), dict):
             return {**tree, "spec": add_default_tolerations(tree["spec"])}
+        if kind.name == "Service":
+            return assign_addresses(tree, self._store, self._rng)
         return tree
 
     def check_namespace(self, resource: Resource, namespace: str, name: str) -> None:

@@ -104,14 +104,15 @@ class Objects:
         new = {**new, "metadata": {**new["metadata"], "uid": new["metadata"].get("uid") or old["metadata"]["uid"]}}
         changed = check_update({**old, "metadata": new["metadata"]}, old, kind)
         self._check(changed, resource, old)
-        if target.subresource == "status":
-            prepared = complete(prepare_status_update(new, old), kind)
+        is_status = target.subresource == "status"
+        if is_status:
+            prepared = complete(prepare_status_update(new, old, resource), kind)
         else:
             prepared = self.admission.admit_update(complete(prepare_update(new, old, resource), kind), kind)
             prepared = date_taints(prepared, kind, format_time(self.clock.now()))
         found = check_object(prepared, kind, self._check_cel) + check_update(prepared, old, kind)
         self._check(found, resource, prepared)
-        return self.replace(target, count_generation(prepared, old, kind), old, dry_run)
+        return self.replace(target, count_generation(prepared, old, kind, is_status), old, dry_run)
 
     def replace(self, target: Target, new: Tree, old: Tree, dry_run: bool) -> Stored:
         """Store a checked object in the place of ``old``, or remove it when nothing holds it back any more."""

@@ -68,10 +68,10 @@ def test_status_and_spec_are_separate_doors() -> None:
     api = Api()
     api.create(PODS, pod("p"))
     code, answer = api.call(
-        "PATCH", f"{PODS}/p/status", {"status": {"phase": "Running"}, "metadata": {"labels": {"a": "b"}}}, MERGE
+        "PATCH", f"{PODS}/p/status", {"status": {"phase": "Running"}, "spec": {"activeDeadlineSeconds": 5}}, MERGE
     )
     assert (code, answer["status"]["phase"]) == (200, "Running")
-    assert "labels" not in answer["metadata"]
+    assert "activeDeadlineSeconds" not in answer["spec"]
     code, answer = api.call("PATCH", f"{PODS}/p", {"status": {"phase": "Failed"}}, MERGE)
     assert (code, answer["status"]["phase"]) == (200, "Running")
 

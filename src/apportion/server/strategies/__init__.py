@@ -10,7 +10,9 @@ from apportion.server.strategies.lifecycle import (
     prepare_status_update,
     prepare_update,
 )
-from apportion.server.strategies.rules import check_object, check_update
+from apportion.server.strategies.rules import check_object
+from apportion.server.strategies.service_rules import has_node_ports
+from apportion.server.strategies.updates import check_update
 
 __all__ = [
     "check_object",
@@ -20,6 +22,7 @@ __all__ = [
     "date_taints",
     "finish_create",
     "has_generation",
+    "has_node_ports",
     "list_warnings",
     "prepare_create",
     "prepare_status_update",

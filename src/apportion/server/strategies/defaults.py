@@ -8,12 +8,23 @@ from apportion.api import Kind, Tree, set_defaults
 from apportion.server.strategies.device_rules import complete_slice
 from apportion.server.strategies.pod_defaults import complete_pod_spec
 from apportion.server.strategies.pod_groups import complete_pod_group
+from apportion.server.strategies.service_rules import complete_service
 from apportion.server.strategies.workload_defaults import WORKLOAD_DEFAULTS
 
 _NODE_INFO: Final = (
     "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion",
     "kubeProxyVersion", "operatingSystem", "architecture",
 )  # fmt: skip
+_ROLES: Final = "rbac.authorization.k8s.io"
+_DRIVER: Final = {
+    "attachRequired": True,
+    "podInfoOnMount": False,
+    "storageCapacity": False,
+    "fsGroupPolicy": "ReadWriteOnceWithFSType",
+    "volumeLifecycleModes": ["Persistent"],
+    "requiresRepublish": False,
+    "seLinuxMount": False,
+}
 
 
 def complete(tree: Tree, kind: Kind) -> Tree:
@@ -43,20 +54,6 @@ def _complete_namespace(tree: Tree) -> Tree:
     return {**tree, "spec": {**(tree.get("spec") or {})}, "status": status}
 
 
-def _complete_service(tree: Tree) -> Tree:
-    spec = {
-        "type": "ClusterIP",
-        "sessionAffinity": "None",
-        "internalTrafficPolicy": "Cluster",
-        "ipFamilies": ["IPv4"],
-        "ipFamilyPolicy": "SingleStack",
-        **(tree.get("spec") or {}),
-    }
-    if isinstance(spec.get("ports"), list):
-        spec["ports"] = [{"protocol": "TCP", "targetPort": p.get("port"), **p} for p in spec["ports"]]
-    return {**tree, "spec": spec, "status": {"loadBalancer": {}, **(tree.get("status") or {})}}
-
-
 def _complete_secret(tree: Tree) -> Tree:
     plain = tree.get("stringData") or {}
     rest = {k: v for k, v in tree.items() if k != "stringData"}
@@ -76,6 +73,30 @@ def _complete_volume(tree: Tree) -> Tree:
     return {**tree, "spec": spec, "status": {"phase": "Pending", **(tree.get("status") or {})}}
 
 
+def _complete_network_policy(tree: Tree) -> Tree:
+    spec = tree.get("spec") or {}
+    types = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+    return {**tree, "spec": {"policyTypes": types, **spec}}
+
+
+def _complete_binding(tree: Tree) -> Tree:
+    """Who a role is bound to belongs to the group of roles, but for service accounts."""
+    done = {**tree, "roleRef": {"apiGroup": _ROLES, **(tree.get("roleRef") or {})}}
+    if "subjects" in done:
+        done["subjects"] = [
+            s if s.get("kind") == "ServiceAccount" else {"apiGroup": _ROLES, **s} for s in done["subjects"]
+        ]
+    return done
+
+
+def _complete_driver(tree: Tree) -> Tree:
+    return {**tree, "spec": {**_DRIVER, **(tree.get("spec") or {})}}
+
+
+def _complete_autoscaler(tree: Tree) -> Tree:
+    return {**tree, "spec": {"minReplicas": 1, **(tree.get("spec") or {})}}
+
+
 def _complete_event(tree: Tree) -> Tree:
     return {"source": {}, **tree}
 
@@ -85,11 +106,16 @@ _SETTERS: Final[dict[tuple[str, str], Callable[[Tree], Tree]]] = {
     ("", "Pod"): _complete_pod,
     ("", "Node"): _complete_node,
     ("", "Namespace"): _complete_namespace,
-    ("", "Service"): _complete_service,
+    ("", "Service"): complete_service,
     ("", "Secret"): _complete_secret,
     ("", "PersistentVolumeClaim"): _complete_volume_claim,
     ("", "PersistentVolume"): _complete_volume,
     ("", "Event"): _complete_event,
+    ("networking.k8s.io", "NetworkPolicy"): _complete_network_policy,
+    ("rbac.authorization.k8s.io", "RoleBinding"): _complete_binding,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _complete_binding,
+    ("storage.k8s.io", "CSIDriver"): _complete_driver,
+    ("autoscaling", "HorizontalPodAutoscaler"): _complete_autoscaler,
     ("resource.k8s.io", "ResourceSlice"): complete_slice,
     ("scheduling.k8s.io", "PodGroup"): complete_pod_group,
 }

@@ -10,6 +10,7 @@ from apportion.api.pod_admission import NOT_READY_TAINT
 from apportion.server.resources import Resource
 from apportion.server.schema import Shape
 from apportion.server.strategies.pod_defaults import get_qos_class
+from apportion.server.strategies.service_rules import keep_addresses
 
 _SYSTEM_FIELDS: Final = (
     "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "generation",
@@ -20,12 +21,16 @@ _COUNTED: Final = frozenset({
     ("apps", "DaemonSet"), ("batch", "Job"), ("batch", "CronJob"), ("policy", "PodDisruptionBudget"),
     ("scheduling.k8s.io", "PriorityClass"),
     ("resource.k8s.io", "ResourceSlice"), ("resource.k8s.io", "DeviceClass"), ("resource.k8s.io", "DeviceTaintRule"),
-    ("networking.k8s.io", "Ingress"), ("networking.k8s.io", "NetworkPolicy"),
+    ("networking.k8s.io", "Ingress"), ("networking.k8s.io", "NetworkPolicy"), ("discovery.k8s.io", "EndpointSlice"),
+    ("", "PodTemplate"),
 })  # fmt: skip
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 _GROUP_FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"  # a controller takes it back
 _KEEPS_STATUS: Final = frozenset({"Node"})
 _ZEROS: Final[dict[str, Any]] = {"i": 0, "s": "", "b": False}
+# Upstream's newer status strategies take nothing but the status, the older ones metadata too, with exceptions.
+_GROUPS_WITH_CLOSED_METADATA: Final = ("resource.k8s.io", "scheduling.k8s.io")
+_KEPT_BY_STATUS: Final = {"Pod": ("ownerReferences",), "Deployment": ("labels",)}
 _JOB_LABELS: Final = ("controller-uid", "job-name")
 
 
@@ -120,6 +125,8 @@ def prepare_update(new: Tree, old: Tree, resource: Resource) -> Tree:
     """Return an update of everything but the status: what only the server may say is as it was."""
     metadata = {k: v for k, v in new["metadata"].items() if k not in _SYSTEM_FIELDS}
     metadata.update({k: old["metadata"][k] for k in _SYSTEM_FIELDS if k in old["metadata"]})
+    if resource.plural == "services":
+        new = keep_addresses(new, old)
     if resource.plural == "namespaces" and "finalizers" in (old.get("spec") or {}):
         new = {**new, "spec": {**(new.get("spec") or {}), "finalizers": old["spec"]["finalizers"]}}
     new = {**new, "metadata": metadata}
@@ -128,10 +135,24 @@ def prepare_update(new: Tree, old: Tree, resource: Resource) -> Tree:
     return _replace(new, "status", old)
 
 
-def prepare_status_update(new: Tree, old: Tree) -> Tree:
-    """Return an update of the status alone."""
-    done = {k: v for k, v in old.items() if k != "status"}
-    return {**done, "status": new["status"]} if "status" in new else done
+def prepare_status_update(new: Tree, old: Tree, resource: Resource) -> Tree:
+    """Return an update of the status, and of metadata where the kind's status door lets them through."""
+    done = {**{k: v for k, v in old.items() if k != "status"}, "metadata": _take_status_metadata(new, old, resource)}
+    if "status" not in new:
+        return done
+    status = new["status"]
+    if resource.kind.name == "Pod" and not status.get("qosClass") and "qosClass" in (old.get("status") or {}):
+        status = {**status, "qosClass": old["status"]["qosClass"]}
+    return {**done, "status": status}
+
+
+def _take_status_metadata(new: Tree, old: Tree, resource: Resource) -> Tree:
+    if resource.group in _GROUPS_WITH_CLOSED_METADATA:
+        return dict(old["metadata"])
+    kept = (*_SYSTEM_FIELDS, *_KEPT_BY_STATUS.get(resource.kind.name, ()))
+    metadata = {k: v for k, v in new["metadata"].items() if k not in kept}
+    metadata.update({k: old["metadata"][k] for k in kept if k in old["metadata"]})
+    return dict(old["metadata"]) if metadata == old["metadata"] else metadata
 
 
 def _replace(tree: Tree, name: str, source: Tree) -> Tree:
@@ -139,12 +160,19 @@ def _replace(tree: Tree, name: str, source: Tree) -> Tree:
     return {**rest, name: source[name]} if name in source else rest
 
 
-def count_generation(new: Tree, old: Tree, kind: Kind) -> Tree:
-    """Return the object with its generation raised when more than metadata and status changed."""
+def _annotations_differ(new: Tree, old: Tree) -> bool:
+    return (new["metadata"].get("annotations") or {}) != (old["metadata"].get("annotations") or {})
+
+
+def count_generation(new: Tree, old: Tree, kind: Kind, is_status: bool) -> Tree:
+    """Return the object with its generation raised when more than metadata and status changed.
+
+    Deployments count changes of their annotations too, except those that come through the status door.
+    """
     if not has_generation(kind):
         return new
     rest = [{k: v for k, v in t.items() if k not in ("metadata", "status")} for t in (new, old)]
-    if rest[0] == rest[1]:
+    if rest[0] == rest[1] and not (kind.name == "Deployment" and not is_status and _annotations_differ(new, old)):
         return new
     metadata = {**new["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
     if kind.name == "DaemonSet" and new["spec"].get("template") != old["spec"].get("template"):
