@@ -113,8 +113,7 @@ class DaemonSetController(WorkloadController):
             raise refusal
 
     def _look(self, owner: Workload, revision_hash: str) -> DaemonLook:
-        pods = [p for p in self._pods.owned_by(owner.uid) if owner.matcher.matches(p.labels)]
-        placement = self._get_placement(owner)
+        placement, pods = self._get_placement(owner), self._list_pods(owner)
         return DaemonLook(owner, placement, self._nodes.values(), pods, revision_hash, self._clock.now())
 
     def _clean_up(self, owner: Workload, known: list[Workload]) -> Steps[None]:

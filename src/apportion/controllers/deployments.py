@@ -82,9 +82,7 @@ class DeploymentController(WorkloadController):
             return
         shown = new.metadata.annotations.get(REVISION, "")
         if look.owner.metadata.annotations.get(REVISION) != shown:
-            # through the status door, where a change of annotations does not count as one of the spec
-            body = {"metadata": {"annotations": {REVISION: shown}}}
-            look.owner = yield from self._patch(look.owner, body, "status")
+            look.owner = yield from self._patch(look.owner, {"metadata": {"annotations": {REVISION: shown}}})
         if look.deadline_s is not None and is_new:
             text = f'Created new replica set "{new.name}"'
             look.set_condition("Progressing", "True", "NewReplicaSetCreated", text)
@@ -196,7 +194,7 @@ class DeploymentController(WorkloadController):
         yield from self._write_status(look.owner, status)
         left = look.get_deadline_s()
         if left is not None and not look.is_complete(status):
-            self.queue.add_after(look.owner.key, max(left, 0.0) + 1)
+            self.queue.add_deadline(look.owner.key, max(left, 0.0) + 1)
 
 
 def _find_only_set(look: DeploymentLook) -> Workload | None:

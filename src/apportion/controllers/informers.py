@@ -4,7 +4,7 @@ from apportion.api.core import Node
 from apportion.api.decode import decode_as
 from apportion.client import Transport, Watches
 from apportion.controllers.object_cache import ObjectCache
-from apportion.controllers.workload_objects import Pod, Workload, decode_pod, decode_workload
+from apportion.controllers.workload_objects import Pod, Workload, decode_pod, decode_workload, is_settled
 
 
 class Informers:
@@ -12,7 +12,7 @@ class Informers:
 
     def __init__(self, transport: Transport) -> None:
         self.transport = Watches(transport)
-        self.pods: ObjectCache[Pod] = ObjectCache(self.transport, "pods", decode_pod)
+        self.pods: ObjectCache[Pod] = ObjectCache(self.transport, "pods", decode_pod, is_settled)
         self._workloads: dict[str, ObjectCache[Workload]] = {}
         self.nodes: ObjectCache[Node] = ObjectCache(self.transport, "nodes", lambda raw: decode_as(Node, bytes(raw)))
 

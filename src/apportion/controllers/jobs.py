@@ -51,8 +51,9 @@ class JobController(WorkloadController):
     def _on_owner(self, old: Workload | None, new: Workload | None) -> None:
         super()._on_owner(old, new)
         if old is not None and new is None:
-            for pod in self._pods.owned_by(old.uid):
-                self._note_stray(pod)
+            for pod in self._pods.open_of(old.uid):
+                if has_finalizer(pod):
+                    self._note_stray(pod)
 
     def _on_dependent(self, old: Item | None, new: Item | None) -> None:
         super()._on_dependent(old, new)
@@ -105,6 +106,11 @@ class JobController(WorkloadController):
         else:
             self._pods.forget(pod)
 
+    def _list_pods(self, owner: Workload) -> list[Pod]:
+        """Leave out what has ended and is accounted for: that may be very many."""
+        matcher = owner.matcher
+        return [p for p in self._pods.open_of(owner.uid) if p.is_selected_by(matcher)]
+
     def _forget(self, key: str) -> None:
         self._backoffs.pop(key, None)
 
@@ -129,7 +135,7 @@ class JobController(WorkloadController):
         except Refused as problem:
             refusal = problem
             look.ending = None
-        look.set_pods([p for p in self._pods.owned_by(owner.uid) if owner.matcher.matches(p.labels)])
+        look.set_pods(self._list_pods(owner))
         yield from self._track(look)
         if refusal is not None:
             raise refusal
@@ -137,7 +143,7 @@ class JobController(WorkloadController):
     def _retire(self, job: Workload, ended_s: float) -> Steps[None]:
         """Let the pods of a finished job go, and the job itself when its time is up."""
         self._forget(job.key)
-        for pod in self._pods.owned_by(job.uid):
+        for pod in self._pods.open_of(job.uid):
             if has_finalizer(pod):
                 yield from self._free(pod)
         ttl = job.spec.get("ttlSecondsAfterFinished")
@@ -145,7 +151,7 @@ class JobController(WorkloadController):
             return
         left = ended_s + float(ttl) - self._clock.now()
         if left > 0:
-            self.queue.add_after(job.key, left)
+            self.queue.add_deadline(job.key, left)
             return
         body = orjson.dumps({"preconditions": {"uid": job.uid}, "propagationPolicy": "Foreground"})
         yield from send(Request("delete", self.resource, job.namespace, job.name, body), 404, 409)
@@ -158,11 +164,11 @@ class JobController(WorkloadController):
             return
         deadline_s = look.get_deadline_s()
         if deadline_s is not None:
-            self.queue.add_after(look.job.key, deadline_s)
+            self.queue.add_deadline(look.job.key, deadline_s)
         if look.job.is_deleted:
             return
         yield from self._manage(look)
-        active = [p for p in self._pods.owned_by(look.job.uid) if p.is_active]
+        active = any(p.is_active for p in self._pods.open_of(look.job.uid))
         if look.completions is None:
             is_complete = look.succeeded > 0 and not active
         else:
@@ -182,7 +188,7 @@ class JobController(WorkloadController):
             look.status["startTime"] = format_time(look.now_s)  # a deadline does not run while suspended
             deadline_s = look.get_deadline_s()
             if deadline_s is not None:
-                self.queue.add_after(look.job.key, deadline_s)
+                self.queue.add_deadline(look.job.key, deadline_s)
 
     # ---- pods ---------------------------------------------------------------------------------------------
 
@@ -261,9 +267,8 @@ class JobController(WorkloadController):
         self._backoffs[look.job.key] = look.backoff
         for pod in noted:
             yield from self._free(pod)
-        pods = [p for p in self._pods.owned_by(look.job.uid) if look.job.matcher.matches(p.labels)]
-        look.set_pods(pods)
-        settle_uncounted(look, {p.uid for p in pods if has_finalizer(p)})
+        look.set_pods(self._list_pods(look.job))
+        settle_uncounted(look, {p.uid for p in look.pods if has_finalizer(p)})
         is_over = final is not None and is_settled(look)
         if final is not None and is_over:
             look.conditions.append(final)

@@ -27,18 +27,26 @@ class Item(Protocol):
 
 T = TypeVar("T", bound=Item)
 _Keys: TypeAlias = dict[str, None]
+_Owner: TypeAlias = tuple[str, bool]  # uid, whether the owned objects are settled
 _Label: TypeAlias = tuple[str, str, str]  # namespace, name, value; empty name and value: the whole namespace
 
 
 class ObjectCache(Generic[T]):
     """Objects by ``namespace/name``, by the uid of their controller, and those without one by their labels."""
 
-    def __init__(self, transport: Transport, resource: str, decode: Callable[[bytes | Raw], T]) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        resource: str,
+        decode: Callable[[bytes | Raw], T],
+        is_settled: Callable[[T], bool] = lambda _: False,
+    ) -> None:
         self._transport = transport
         self.resource = resource
         self._decode = decode
+        self._is_settled = is_settled
         self.objects: dict[str, T] = {}
-        self._owned: dict[str, _Keys] = {}
+        self._owned: dict[_Owner, _Keys] = {}
         self._orphans: dict[_Label, _Keys] = {}
         self._namespaces: dict[str, _Keys] = {}
         self._listeners: list[Callable[[T | None, T | None], None]] = []
@@ -62,8 +70,12 @@ class ObjectCache(Generic[T]):
         return self.objects.get(f"{namespace}/{name}" if namespace else name)
 
     def owned_by(self, uid: str) -> list[T]:
-        """Return the objects with this controller, in the order in which they appeared."""
-        return [self.objects[key] for key in self._owned.get(uid, ())]
+        """Return the objects with this controller, in the order in which they appeared, settled ones last."""
+        return [self.objects[key] for settled in (False, True) for key in self._owned.get((uid, settled), ())]
+
+    def open_of(self, uid: str) -> list[T]:
+        """Return the objects with this controller that something can still happen to."""
+        return [self.objects[key] for key in self._owned.get((uid, False), ())]
 
     def in_namespace(self, namespace: str) -> list[T]:
         """Return the objects of a namespace."""
@@ -109,7 +121,7 @@ class ObjectCache(Generic[T]):
             listener(old, None if is_deleted else item)
 
     def _replace(self, old: T | None, new: T | None) -> None:
-        if old is not None and (new is None or _get_place(old) != _get_place(new)):
+        if old is not None and (new is None or self._get_place(old) != self._get_place(new)):
             self._remove(old)
             old = None
         if new is not None:
@@ -122,7 +134,7 @@ class ObjectCache(Generic[T]):
         self._namespaces.setdefault(meta.namespace, {})[meta.key] = None
         owner = meta.controller
         if owner is not None:
-            self._owned.setdefault(owner.uid, {})[meta.key] = None
+            self._owned.setdefault((owner.uid, self._is_settled(item)), {})[meta.key] = None
             return
         for label in _list_labels(meta):
             self._orphans.setdefault(label, {})[meta.key] = None
@@ -133,10 +145,16 @@ class ObjectCache(Generic[T]):
         _discard(self._namespaces, meta.namespace, meta.key)
         owner = meta.controller
         if owner is not None:
-            _discard(self._owned, owner.uid, meta.key)
+            _discard(self._owned, (owner.uid, self._is_settled(item)), meta.key)
             return
         for label in _list_labels(meta):
             _discard(self._orphans, label, meta.key)
+
+    def _get_place(self, item: T) -> tuple[str, str | None, bool, dict[str, str] | None]:
+        """Return what decides where an object stands in the indexes."""
+        meta = item.metadata
+        owner = meta.controller
+        return meta.uid, owner.uid if owner else None, self._is_settled(item), None if owner else meta.labels
 
 
 K = TypeVar("K")
@@ -151,13 +169,6 @@ def _discard(index: dict[K, _Keys], name: K, key: str) -> None:
 
 def _get_version(item: Item) -> int:
     return int(item.metadata.resource_version)
-
-
-def _get_place(item: Item) -> tuple[str, str | None, dict[str, str] | None]:
-    """Return what decides where an object stands in the indexes."""
-    meta = item.metadata
-    owner = meta.controller
-    return meta.uid, owner.uid if owner else None, None if owner else meta.labels
 
 
 def _list_labels(meta: ObjectMeta) -> Iterable[_Label]:

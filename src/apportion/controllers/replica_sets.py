@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from apportion.api import Tree
 from apportion.controllers.conditions import find_condition
+from apportion.controllers.object_cache import Item
 from apportion.controllers.pod_ranking import choose_pods_to_delete
 from apportion.controllers.steps import Refused, Steps
 from apportion.controllers.times import format_time
@@ -21,6 +22,9 @@ class ReplicaSetController(WorkloadController):
     resource: ClassVar[str] = "replicasets"
     component: ClassVar[str] = "replicaset-controller"
 
+    def _may_adopt(self, owner: Workload, item: Item) -> bool:
+        return isinstance(item, Pod) and item.is_active
+
     def _reconcile(self, owner: Workload) -> Steps[None]:
         pods = yield from self._claim_pods(owner)
         refusal = None
@@ -31,7 +35,7 @@ class ReplicaSetController(WorkloadController):
             except Refused as problem:
                 refusal = problem
         difference = len([p for p in pods if p.is_active]) - owner.replicas
-        pods = [p for p in self._pods.owned_by(owner.uid) if owner.matcher.matches(p.labels)]
+        pods = self._list_pods(owner)
         status = self._describe(owner, pods, refusal, difference)
         yield from self._write_status(owner, status)
         self._wake_when_available(owner, [p for p in pods if p.is_active])
@@ -63,10 +67,10 @@ class ReplicaSetController(WorkloadController):
     # ---- status -------------------------------------------------------------------------------------------
 
     def _describe(self, owner: Workload, pods: list[Pod], refusal: Refused | None, difference: int) -> Tree:
-        now_s = self._clock.now()
+        now_s, min_ready_s = self._clock.now(), owner.min_ready_s
         active = [p for p in pods if p.is_active]
         wanted = ((owner.spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
-        available = [p for p in active if p.is_available(owner.min_ready_s, now_s)]
+        available = [p for p in active if p.is_available(min_ready_s, now_s)]
         status: Tree = {
             "replicas": len(active),
             "fullyLabeledReplicas": len([p for p in active if wanted.items() <= p.labels.items()]) or None,

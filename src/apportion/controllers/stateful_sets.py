@@ -83,8 +83,7 @@ class StatefulSetController(WorkloadController):
         yield from self._clean_up(owner, known, {current.name, update.name})
 
     def _look(self, owner: Workload, current: Workload, update: Workload) -> StatefulLook:
-        pods = [p for p in self._pods.owned_by(owner.uid) if owner.matcher.matches(p.labels)]
-        return StatefulLook(owner, pods, current, update, self._clock.now())
+        return StatefulLook(owner, self._list_pods(owner), current, update, self._clock.now())
 
     def _clean_up(self, owner: Workload, known: list[Workload], live: set[str]) -> Steps[None]:
         live = live | {p.labels.get(REVISION_HASH, "") for p in self._pods.owned_by(owner.uid)}

@@ -17,7 +17,7 @@ from apportion.controllers.pod_control import PodControl, patch_owner
 from apportion.controllers.steps import Refused, Steps, make_merge_patch, send
 from apportion.controllers.workload_objects import Pod, Workload, decode_workload, make_owner_reference
 
-T = TypeVar("T", bound=Item)
+T = TypeVar("T", Pod, Workload)
 _log: Final = logging.getLogger(__name__)
 BURST_MAX: Final = 500  # pods created or deleted in one look at a workload
 
@@ -108,16 +108,23 @@ class WorkloadController(Controller[str]):
     # ---- whose is whose -----------------------------------------------------------------------------------
 
     def _claim_pods(self, owner: Workload) -> Steps[list[Pod]]:
-        """Return the pods of a workload, after adopting what it selects and releasing what it does not."""
-        return (yield from self._claim(owner, self._pods, self.pod_finalizers))
+        """Return the pods of a workload, after adopting what it selects and releasing what it does not any more."""
+        yield from self._claim(owner, self._pods, self.pod_finalizers)
+        return self._list_pods(owner)
+
+    def _list_pods(self, owner: Workload) -> list[Pod]:
+        """Return the pods of a workload as they are known now."""
+        matcher = owner.matcher
+        return [p for p in self._pods.owned_by(owner.uid) if p.is_selected_by(matcher)]
 
     def _claim(self, owner: Workload, cache: ObjectCache[T], finalizers: tuple[str, ...] = ()) -> Steps[list[T]]:
-        claimed = []
-        for item in cache.owned_by(owner.uid):
-            if owner.matcher.matches(item.metadata.labels):
-                claimed.append(item)
-            elif not owner.is_deleted:
-                yield from self._release(owner, cache, item, finalizers)
+        claimed: list[T] = []
+        others: list[T] = []
+        matcher = owner.matcher
+        for item in cache.open_of(owner.uid):
+            (claimed if item.is_selected_by(matcher) else others).append(item)
+        for item in others if not owner.is_deleted else ():
+            yield from self._release(owner, cache, item, finalizers)
         if owner.is_deleted:
             return claimed
         orphans = cache.find_orphans(owner.namespace, owner.matcher)
@@ -166,8 +173,7 @@ class WorkloadController(Controller[str]):
 
     def _wake_when_available(self, owner: Workload, pods: list[Pod]) -> None:
         """Have another look when the next ready pod has been ready for long enough."""
-        now_s = self._clock.now()
-        waits = (p.get_available_in_s(owner.min_ready_s, now_s) for p in pods)
-        left = [w for w in waits if w]
+        now_s, min_ready_s = self._clock.now(), owner.min_ready_s
+        left = [w for p in pods if (w := p.get_available_in_s(min_ready_s, now_s))] if min_ready_s else []
         if left:
             self.queue.add_after(owner.key, min(left))

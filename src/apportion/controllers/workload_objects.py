@@ -61,12 +61,15 @@ _POD: Final = msgspec.json.Decoder(_PodView).decode
 class Pod:
     """A pod, with the answers to what is asked at every look worked out once."""
 
-    __slots__ = ("is_active", "is_ready", "is_terminating", "metadata", "phase", "ready_since", "spec", "status")
+    __slots__ = (
+        "_selector", "is_active", "is_ready", "is_terminating", "metadata", "phase", "ready_since", "spec", "status",
+    )  # fmt: skip
 
     def __init__(self, view: _PodView) -> None:
         self.metadata = view.metadata
         self.spec = view.spec
         self.status = view.status
+        self._selector: LabelMatcher | None = None  # the last that matched
         self.phase = view.status.phase
         is_deleted = view.metadata.deletion_timestamp is not None
         self.is_active = self.phase not in DONE and not is_deleted
@@ -106,6 +109,15 @@ class Pod:
         """How often the container that was restarted most often was restarted."""
         return max((s.restart_count for s in self.status.container_statuses), default=0)
 
+    def is_selected_by(self, matcher: LabelMatcher) -> bool:
+        """Return whether a selector selects the pod; asking again costs nothing."""
+        if self._selector is matcher:
+            return True
+        if not matcher.matches(self.metadata.labels):
+            return False
+        self._selector = matcher
+        return True
+
     def find_condition(self, name: str) -> Condition | None:
         """Return a condition of the status."""
         return next((c for c in self.status.conditions if c.type == name), None)
@@ -128,6 +140,11 @@ class Pod:
 def decode_pod(raw: bytes | Raw) -> Pod:
     """Return the pod in a piece of JSON."""
     return Pod(_POD(raw))
+
+
+def is_settled(pod: Pod) -> bool:
+    """Return whether nothing is left to happen to a pod: it has ended and nobody waits for it."""
+    return pod.phase in DONE and not pod.metadata.finalizers
 
 
 class _Meta(msgspec.Struct, gc=False):
@@ -190,6 +207,10 @@ class Workload:
         if self.tree.get("kind") == "ReplicationController":
             selector = {"matchLabels": selector or {}}
         return compile_label_selector(None if selector is None else decode_as(LabelSelector, orjson.dumps(selector)))
+
+    def is_selected_by(self, matcher: LabelMatcher) -> bool:
+        """Return whether a selector selects the object."""
+        return matcher.matches(self.metadata.labels)
 
     def count(self, field: str) -> int:
         """Return a number of the status."""

@@ -191,10 +191,10 @@ class ControlPlane:
             self._loop.call_soon(self._work)
 
     def next_due_s(self) -> float | None:
-        """Return when the next backoff or delay ends, None when only what is looked at periodically is left."""
+        """Return when the next backoff or delay ends, None when only deadlines and periodic looks are left."""
         ready = [c for c in self._all_controllers() if c.has_synced]
         due = [self.scheduler.queue.next_backoff_s(), self._shell.next_wakeup_s()]
-        due += [c.queue.next_wakeup_s() for c in ready]
+        due += [c.queue.next_delay_s() for c in ready]
         return min((t for t in due if t is not None), default=None)
 
     def list_busy(self) -> list[str]:
@@ -226,7 +226,9 @@ class ControlPlane:
 
     def _set_alarm(self, now_s: float) -> None:
         """Wake up when the next backoff ends, a parked pod rested too long or the next failed key is due."""
-        times = [t for t in (self.next_due_s(), self.scheduler.queue.next_wakeup_s()) if t is not None]
+        ready = (c.queue.next_wakeup_s() for c in self._all_controllers() if c.has_synced)
+        due = (self.next_due_s(), self.scheduler.queue.next_wakeup_s(), *ready)
+        times = [t for t in due if t is not None]
         if times and (self._alarm_s is None or min(times) < self._alarm_s):
             self._alarm_s = min(times)
             self._loop.call_later(max(self._alarm_s - now_s, 0.0), self.nudge)
