@@ -82,7 +82,9 @@ class DeploymentController(WorkloadController):
             return
         shown = new.metadata.annotations.get(REVISION, "")
         if look.owner.metadata.annotations.get(REVISION) != shown:
-            look.owner = yield from self._patch(look.owner, {"metadata": {"annotations": {REVISION: shown}}})
+            # through the status door, where a change of annotations does not count as one of the spec
+            body = {"metadata": {"annotations": {REVISION: shown}}}
+            look.owner = yield from self._patch(look.owner, body, "status")
         if look.deadline_s is not None and is_new:
             text = f'Created new replica set "{new.name}"'
             look.set_condition("Progressing", "True", "NewReplicaSetCreated", text)

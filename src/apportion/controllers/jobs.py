@@ -25,6 +25,7 @@ from apportion.controllers.job_pods import (
 from apportion.controllers.job_policies import judge_failed_pod
 from apportion.controllers.job_tracking import is_settled, note_finished_pods, settle_uncounted
 from apportion.controllers.object_cache import Item
+from apportion.controllers.pod_control import PREFIX_MAX
 from apportion.controllers.steps import Refused, Steps, send
 from apportion.controllers.times import format_time, parse_time
 from apportion.controllers.workload_controller import BURST_MAX, WorkloadController
@@ -233,7 +234,7 @@ class JobController(WorkloadController):
             indexes = [*self._choose_indexes(look, min(missing, BURST_MAX))]
         for index in indexes:
             template = make_template(look.spec["template"], look.job.name, index, _count_failures(look, index))
-            prefix = "" if index is None else f"{look.job.name}-{index}-"
+            prefix = "" if index is None else _get_prefix(look.job.name, index)
             yield from self._pod_control.create(look.job, template, prefix)
             if index is not None:
                 look.delayed.pop(index, None)  # its successor knows of it
@@ -304,6 +305,12 @@ class JobController(WorkloadController):
             text = "Too many succeeded pods running after completion count reached"
             yield from self._recorder.record(look.job, "Warning", "TooManySucceededPods", text)
         yield from self._recorder.record(look.job, "Normal", "Completed", "Job completed")
+
+
+def _get_prefix(name: str, index: int) -> str:
+    """Return what the name of an index's pod begins with; of a long name the end goes, not the index."""
+    suffix = f"-{index}-"
+    return name[: PREFIX_MAX - len(suffix)] + suffix
 
 
 def _count_failures(look: JobLook, index: int | None) -> dict[str, int]:

@@ -88,6 +88,10 @@ class PodControl:
         body = orjson.dumps({"preconditions": {"uid": pod.uid}})
         request = Request("delete", "pods", pod.metadata.namespace, pod.name, body)
         response = yield request
+        if is_unknown(response.code):  # asked for again it could be another pod's turn
+            response = yield Request("get", "pods", pod.metadata.namespace, pod.name)
+            if response.code < 300 and not self._pods.confirm(response.body).is_deleted:
+                raise Refused(request, Response(504, message="nobody knows whether the pod was deleted"))
         if response.code in (404, 409):
             self._pods.forget(pod)
             return False

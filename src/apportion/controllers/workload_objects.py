@@ -202,10 +202,10 @@ class Workload:
 
     @cached_property
     def matcher(self) -> LabelMatcher:
-        """The compiled selector. A ReplicationController's is a plain map of labels."""
+        """The compiled selector. A ReplicationController's is a plain map of labels, and without it selects nothing."""
         selector = self.spec.get("selector")
         if self.tree.get("kind") == "ReplicationController":
-            selector = {"matchLabels": selector or {}}
+            selector = {"matchLabels": selector} if selector else None
         return compile_label_selector(None if selector is None else decode_as(LabelSelector, orjson.dumps(selector)))
 
     def is_selected_by(self, matcher: LabelMatcher) -> bool:

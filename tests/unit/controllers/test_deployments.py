@@ -59,7 +59,8 @@ def test_the_first_set_and_the_status() -> None:
         "Progressing": ("True", "NewReplicaSetAvailable", f'ReplicaSet "{name}" has successfully progressed.'),
         "Available": ("True", "MinimumReplicasAvailable", text),
     }
-    assert rig.get(f"{PATH}/web")["metadata"]["annotations"] == {REVISION: "1"}
+    meta = rig.get(f"{PATH}/web")["metadata"]
+    assert meta["annotations"] == {REVISION: "1"} and meta["generation"] == 1
     assert rig.events("ScalingReplicaSet") == [("ScalingReplicaSet", f"Scaled up replica set {name} from 0 to 2")]
 
 

@@ -215,6 +215,14 @@ def test_each_index_gets_a_pod_that_knows_it() -> None:
     assert "Complete" in conditions(rig.get(f"{JOBS}/j"))
 
 
+def test_a_long_name_leaves_room_for_the_index() -> None:
+    name = "a" * 60
+    rig = Rig()
+    rig.call("POST", JOBS, job(name, completionMode="Indexed", parallelism=2, completions=2))
+    rig.settle()
+    assert [n[:-5] for n in rig.names()] == ["a" * 55 + "-0-", "a" * 55 + "-1-"]
+
+
 def test_a_failed_index_is_tried_again_alone() -> None:
     rig = indexed(completions=2, parallelism=2, backoffLimit=6)
     pods = by_index(rig)
