@@ -193,7 +193,11 @@ class ControlPlane:
     def next_due_s(self) -> float | None:
         """Return when the next backoff or delay ends, None when only deadlines and periodic looks are left."""
         ready = [c for c in self._all_controllers() if c.has_synced]
-        due = [self.scheduler.queue.next_backoff_s(), self._shell.next_wakeup_s()]
+        due = [
+            self.scheduler.queue.next_backoff_s(),
+            self.scheduler.tasks.next_deadline_s(),
+            self._shell.next_wakeup_s(),
+        ]
         due += [c.queue.next_delay_s() for c in ready]
         return min((t for t in due if t is not None), default=None)
 
@@ -213,7 +217,7 @@ class ControlPlane:
         now_s = self._clock.now()
         if self._alarm_s is not None and self._alarm_s <= now_s:
             self._alarm_s = None
-            self.scheduler.queue.flush()
+            self.scheduler.flush()
         for controller in self._all_controllers():
             while controller.work():
                 pass
@@ -227,7 +231,7 @@ class ControlPlane:
     def _set_alarm(self, now_s: float) -> None:
         """Wake up when the next backoff ends, a parked pod rested too long or the next failed key is due."""
         ready = (c.queue.next_wakeup_s() for c in self._all_controllers() if c.has_synced)
-        due = (self.next_due_s(), self.scheduler.queue.next_wakeup_s(), *ready)
+        due = (self.next_due_s(), self.scheduler.next_wakeup_s(), *ready)
         times = [t for t in due if t is not None]
         if times and (self._alarm_s is None or min(times) < self._alarm_s):
             self._alarm_s = min(times)

@@ -83,11 +83,11 @@ class Simulation:
             placed = self.scheduler.attempts["scheduled"]
             self._drain(progress, total)
             fruitless = 0 if self.scheduler.attempts["scheduled"] > placed else fruitless + 1
-            wakeup_s = self.scheduler.queue.next_wakeup_s()
+            wakeup_s = self.scheduler.next_wakeup_s()
             if not self.scheduler.queue.pending("backoff") or wakeup_s is None or fruitless > _FRUITLESS_ROUNDS_MAX:
                 return
             self.clock.advance_to(wakeup_s)
-            self.scheduler.queue.flush()
+            self.scheduler.flush()
 
     def _drain(self, progress: Progress, total: int) -> None:
         decided = 0

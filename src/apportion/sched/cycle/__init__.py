@@ -1,6 +1,7 @@
 """The decision: one pod at a time, events in, commands out. See README.md."""
 
+from apportion.sched.cycle.binding import Binding
 from apportion.sched.cycle.handlers import EventHandlers, node_changes, pod_changes
-from apportion.sched.cycle.scheduler import Binding, Scheduler
+from apportion.sched.cycle.scheduler import Scheduler
 
 __all__ = ["Binding", "EventHandlers", "Scheduler", "node_changes", "pod_changes"]

@@ -28,6 +28,9 @@ _POINTS = {
     "reserve": ("reserve",),
     "preBind": ("pre_bind",),
     "postFilter": ("post_filter",),
+    "permit": ("permit",),
+    "bind": ("bind",),
+    "postBind": ("post_bind",),
 }
 
 

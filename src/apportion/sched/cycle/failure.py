@@ -2,25 +2,26 @@
 
 from typing import Final
 
-from apportion.sched.framework import Command, EmitEvent, PatchPodCondition
+from apportion.sched.framework import EmitEvent, PatchPodCondition
 from apportion.sched.state import PodInfo
 
 NOTE_MAX: Final = 1024
 UNSCHEDULABLE, SCHEDULER_ERROR = "Unschedulable", "SchedulerError"
 
 
-def failure_commands(pod: PodInfo, reason: str, message: str, nominated: str | None = None) -> list[Command]:
-    """Return the FailedScheduling event and the PodScheduled=False condition (handleSchedulingFailure).
+def failed_event(pod: PodInfo, message: str) -> EmitEvent:
+    """Return the event that tells why a pod could not be scheduled (handleSchedulingFailure)."""
+    note = message if len(message) <= NOTE_MAX else message[: NOTE_MAX - 4] + " ..."
+    return EmitEvent(pod.namespace, pod.name, pod.uid, "Warning", "FailedScheduling", "Scheduling", note)
+
+
+def failed_condition(pod: PodInfo, reason: str, message: str, nominated: str | None = None) -> PatchPodCondition:
+    """Return the PodScheduled=False condition.
 
     ``nominated`` is the node to nominate, "" to clear a nomination, None to leave it.
     """
-    note = message if len(message) <= NOTE_MAX else message[: NOTE_MAX - 4] + " ..."
-    return [
-        EmitEvent(pod.namespace, pod.name, pod.uid, "Warning", "FailedScheduling", "Scheduling", note),
-        PatchPodCondition(
-            pod.namespace, pod.name, pod.uid, pod.resource_version, reason, message, nominated, pod.generation
-        ),
-    ]
+    where = (pod.namespace, pod.name, pod.uid, pod.resource_version)
+    return PatchPodCondition(*where, reason, message, nominated, pod.generation)
 
 
 def scheduled_event(pod: PodInfo, node_name: str) -> EmitEvent:

@@ -6,18 +6,26 @@ from apportion.sched.framework import ClearNomination, Command, DeletePod, EmitE
 from apportion.sched.queue import Nominator
 from apportion.sched.state import ClusterState, PodInfo
 
+PREEMPTED = "preempted to accommodate a higher priority pod"
 
-def eviction_commands(pod: PodInfo, victims: Sequence[PodInfo], node_name: str) -> list[Command]:
-    """Return what evicts the victims of ``pod``: condition, deletion and event for each."""
+
+def mark_disrupted(pod: PodInfo, victim: PodInfo) -> MarkDisrupted:
+    """Return what says on a victim that it has to go for ``pod``."""
     message = f"{pod.scheduler_name}: preempting to accommodate a higher priority pod"
+    return MarkDisrupted(victim.namespace, victim.name, victim.uid, message)
+
+
+def delete_victim(victim: PodInfo) -> DeletePod:
+    """Return what deletes a victim."""
+    return DeletePod(victim.namespace, victim.name, victim.uid)
+
+
+def preempted_event(pod: PodInfo, victim: PodInfo, node_name: str, in_memory: bool = False) -> EmitEvent:
+    """Return the event on a victim; ``in_memory`` says that it was not bound yet and is not deleted."""
     note = f"Preempted by pod {pod.uid} on node {node_name}"
-    commands: list[Command] = []
-    for victim in victims:
-        where = (victim.namespace, victim.name, victim.uid)
-        commands.append(MarkDisrupted(*where, message))
-        commands.append(DeletePod(*where))
-        commands.append(EmitEvent(*where, "Normal", "Preempted", "Preempting", note))
-    return commands
+    if in_memory:
+        note += " (in kube-scheduler memory)."
+    return EmitEvent(victim.namespace, victim.name, victim.uid, "Normal", "Preempted", "Preempting", note)
 
 
 def nominated_rows(state: ClusterState, nominator: Nominator[PodInfo], pod: PodInfo) -> dict[int, list[PodInfo]]:

@@ -5,26 +5,40 @@ generator that yields commands. Whoever drives the scheduler carries the command
 """
 
 import logging
-from collections import deque
 from collections.abc import Mapping
 from typing import Final
 
 from apportion.base import Clock, Rng
-from apportion.sched.cycle.failure import SCHEDULER_ERROR, UNSCHEDULABLE, failure_commands, scheduled_event
-from apportion.sched.cycle.preemption import clear_nominations, eviction_commands, lower_nominations
+from apportion.sched.cycle.binding import Binding
+from apportion.sched.cycle.failure import (
+    SCHEDULER_ERROR,
+    UNSCHEDULABLE,
+    failed_condition,
+    failed_event,
+    scheduled_event,
+)
+from apportion.sched.cycle.preemption import (
+    PREEMPTED,
+    clear_nominations,
+    delete_victim,
+    lower_nominations,
+    mark_disrupted,
+    preempted_event,
+)
 from apportion.sched.cycle.search import NodeSearch
+from apportion.sched.cycle.tasks import TaskRunner
+from apportion.sched.cycle.writes import ConditionWriter
 from apportion.sched.framework import (
-    BindPod,
     Code,
-    Command,
-    CommandGenerator,
-    DeletePod,
+    Hold,
     Outcome,
     Plan,
+    PluginFaultError,
     PostFilterResult,
     Profile,
     Status,
-    error,
+    WaitingPods,
+    naming,
 )
 from apportion.sched.queue import (
     ASSIGNED_POD_DELETE,
@@ -38,35 +52,11 @@ NOT_FOUND: Final = 404
 _log = logging.getLogger(__name__)
 
 
-class Binding:
-    """A pod on its way to its node: assumed, reserved, and running through PreBind and Bind."""
-
-    __slots__ = ("entity", "plan", "pod", "profile", "row", "steps")
-
-    def __init__(self, entity: QueuedPod[PodInfo], profile: Profile, plan: Plan, pod: PodInfo, row: int) -> None:
-        self.entity = entity
-        self.profile = profile
-        self.plan = plan
-        self.pod = pod
-        self.row = row
-        self.steps: CommandGenerator = self._run()
-
-    def _run(self) -> CommandGenerator:
-        pod, row, states = self.pod, self.row, self.plan.states
-        for plugin in self.profile.pre_binds:
-            state = states.get(plugin.name)
-            if state is not None and plugin.pre_bind_pre_flight(pod, row, state):
-                status = yield from plugin.pre_bind(pod, row, state)
-                if status is not None:
-                    return status
-        outcome = yield BindPod(pod.namespace, pod.name, pod.uid, pod.node_name)
-        return None if outcome.is_ok else error("DefaultBinder", f"binding rejected: {outcome.message}")
-
-
 class Scheduler:
     """Decides for all profiles over one state and one queue.
 
-    ``outbox`` holds (number, command); the driver empties it in order and answers each with ``resume``.
+    ``outbox`` holds (number, command); the driver empties it in order and answers each with ``resume``, and calls
+    ``flush`` at ``next_wakeup_s``.
     """
 
     def __init__(
@@ -77,11 +67,14 @@ class Scheduler:
         rng: Rng,
         queue_config: QueueConfig | None = None,
         preempts: bool = True,
+        waiting_pods: WaitingPods | None = None,
     ) -> None:
         """``preempts``: whether PostFilter is asked when a pod fits nowhere, and its answer carried out."""
         self.state = state
         self.profiles = profiles
-        self.outbox: deque[tuple[int, Command]] = deque()
+        self.tasks = TaskRunner(clock)
+        self.outbox = self.tasks.outbox
+        self.waiting_pods = WaitingPods(clock) if waiting_pods is None else waiting_pods
         self.queue: SchedulingQueue[PodInfo] = SchedulingQueue(
             clock,
             {n: p.registrations for n, p in profiles.items()},
@@ -93,9 +86,8 @@ class Scheduler:
         self.pending: dict[str, PodInfo] = {}  # pods without a node that are ours to schedule, by uid
         self.attempts = {"scheduled": 0, "unschedulable": 0, "error": 0}
         self._preempts = preempts
-        self._evictions: dict[int, PodInfo] = {}  # by command number: for whom the victim has to go
-        self._bindings: dict[int, Binding] = {}
-        self._commands = 0
+        self._conditions = ConditionWriter(state.reader)
+        self._bindings: dict[str, Binding] = {}  # those under way, by the pod's uid
 
     def _gate(self, pod: PodInfo) -> tuple[str, tuple[str, ...]] | None:
         status = self.profiles[pod.scheduler_name].pre_enqueue(pod)
@@ -103,8 +95,18 @@ class Scheduler:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no command waits to be sent or answered."""
-        return not self.outbox and not self._bindings
+        """Whether no command waits to be sent, and no task for an answer or for somebody's word."""
+        return self.tasks.is_idle and not self._bindings
+
+    def flush(self) -> None:
+        """Do what is due: end backoffs, and waits whose time has come."""
+        self.queue.flush()
+        self.tasks.expire()
+
+    def next_wakeup_s(self) -> float | None:
+        """Return when ``flush`` has something to do, None if never."""
+        times = (self.queue.next_wakeup_s(), self.tasks.next_deadline_s())
+        return min((t for t in times if t is not None), default=None)
 
     # ---- the scheduling cycle -----------------------------------------------------------------------------
 
@@ -122,7 +124,8 @@ class Scheduler:
         except Exception as fault:
             # a fault costs this one pod an attempt, and nothing else
             _log.error("scheduling %s failed: %r", pod.key, fault, exc_info=_log.isEnabledFor(logging.DEBUG))
-            self._fail(entity, pod, f"{type(fault).__name__}: {fault}")
+            known = isinstance(fault, PluginFaultError)
+            self._fail(entity, pod, str(fault) if known else f"{type(fault).__name__}: {fault}")
         return True
 
     def _cycle(self, entity: QueuedPod[PodInfo], pod: PodInfo) -> None:
@@ -136,72 +139,74 @@ class Scheduler:
         binding = Binding(entity, self.profiles[pod.scheduler_name], plan, pod, row)
         try:
             status = self._reserve(binding)
+            holds = self._permit(binding) if status is None else {}
         except Exception:
             self._undo(binding)
             raise
+        if isinstance(holds, Status):
+            status = holds
         if status is not None:
             self._undo(binding)
             self._settle_failure(entity, pod, status)
             return
-        self.queue.done(pod.uid)  # from here on a failure is an error and no event can be missed
-        self._advance(binding, None)
+        self._bind(binding, holds if isinstance(holds, dict) else {})
 
     def _reserve(self, binding: Binding) -> Status | None:
         for plugin in binding.profile.reserves:
             state = binding.plan.states.get(plugin.name)
             if state is None:
                 continue
-            status = plugin.reserve(binding.pod, binding.row, state)
+            with naming(plugin):
+                status = plugin.reserve(binding.pod, binding.row, state)
             if status is not None:
                 return status
         return None
 
+    def _permit(self, binding: Binding) -> dict[str, float] | Status:
+        """Return by plugin how long the pod shall wait, nothing when it may go; or why it may not be bound."""
+        holds: dict[str, float] = {}
+        for plugin in binding.profile.permits:
+            with naming(plugin):
+                answer = plugin.permit(binding.pod, binding.row, binding.plan.states.get(plugin.name))
+            if isinstance(answer, Hold):
+                holds[plugin.name] = answer.timeout_s
+            elif answer is not None:
+                return answer
+        return holds
+
     # ---- the binding cycle --------------------------------------------------------------------------------
+
+    def _bind(self, binding: Binding, holds: dict[str, float]) -> None:
+        pod = binding.pod
+        self._bindings[pod.uid] = binding
+        waiting = self.waiting_pods.add(pod, holds) if holds else None
+        task = binding.steps(waiting, lambda: self.queue.done(pod.uid))
+        self.tasks.run(task, lambda status: self._finish(binding, status))
 
     def resume(self, number: int, outcome: Outcome) -> None:
         """Hand over the outcome of a command. Must be called exactly once for each command of the outbox."""
-        binding = self._bindings.pop(number, None)
-        preemptor = self._evictions.pop(number, None)
-        if binding is not None:
-            self._advance(binding, outcome)
-        elif preemptor is not None and not outcome.is_ok and outcome.code != NOT_FOUND:
-            self.queue.activate([preemptor])  # the victim stays: the pod must not wait for it in vain
-        elif not outcome.is_ok:
-            _log.warning("command %d failed: %s", number, outcome.message)
-
-    def _send(self, command: Command, binding: Binding | None = None) -> None:
-        self._commands += 1
-        if binding is not None:
-            self._bindings[self._commands] = binding
-        self.outbox.append((self._commands, command))
-
-    def _advance(self, binding: Binding, outcome: Outcome | None) -> None:
-        try:
-            command = next(binding.steps) if outcome is None else binding.steps.send(outcome)
-        except StopIteration as end:
-            self._finish(binding, end.value)
-            return
-        except Exception as fault:
-            _log.error("binding %s failed: %r", binding.pod.key, fault, exc_info=_log.isEnabledFor(logging.DEBUG))
-            self._finish(binding, error("", f"{type(fault).__name__}: {fault}"))
-            return
-        self._send(command, binding)
+        self.tasks.resume(number, outcome)
 
     def _finish(self, binding: Binding, status: Status | None) -> None:
         pod = binding.pod
+        self._bindings.pop(pod.uid, None)
+        self.waiting_pods.remove(pod.uid)
         if status is None:
             self.attempts["scheduled"] += 1
-            self._send(scheduled_event(pod, self.state.nodes.name(binding.row)))
+            self.tasks.send(scheduled_event(pod, self.state.nodes.name(binding.row)))
             return
-        if self._undo(binding):
+        was_assumed = self._undo(binding)
+        if was_assumed and not status.code.is_rejected:
             self.queue.move_all(ASSIGNED_POD_DELETE, pod, None)
         self._settle_failure(binding.entity, pod, status)
+        if was_assumed and status.code.is_rejected:  # the pod must not wake itself
+            self.queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid)
 
     def _undo(self, binding: Binding) -> bool:
         """Unreserve in reverse order and forget the pod. False when it was not assumed any more."""
         for plugin in reversed(binding.profile.reserves):
             for command in plugin.unreserve(binding.pod, binding.row, binding.plan.states.get(plugin.name)):
-                self._send(command)
+                self.tasks.send(command)
         return self.state.forget(binding.pod)
 
     # ---- failure ------------------------------------------------------------------------------------------
@@ -220,12 +225,11 @@ class Scheduler:
         self.attempts["unschedulable"] += 1
         self._requeue(entity, diagnosis.unschedulable_plugins(), diagnosis.pending_plugins())
         nominated = self._nominate(pod, result)
-        for command in failure_commands(pod, UNSCHEDULABLE, message, nominated):
-            self._send(command)
+        self._tell_failure(pod, UNSCHEDULABLE, message, nominated)
         if result is not None and nominated:
             self._evict(pod, result, nominated)
         for command in result.commands if result is not None else ():
-            self._send(command)
+            self.tasks.send(command)
 
     def _nominate(self, pod: PodInfo, result: PostFilterResult | None) -> str | None:
         """Follow PostFilter's nomination; returns what the API has to hear of it, None for nothing."""
@@ -238,11 +242,25 @@ class Scheduler:
     def _evict(self, pod: PodInfo, result: PostFilterResult, node_name: str) -> None:
         nominator = self.queue.nominator
         for command in clear_nominations(nominator, lower_nominations(nominator, pod, node_name)):
-            self._send(command)
-        for command in eviction_commands(pod, result.victims, node_name):
-            self._send(command)
-            if isinstance(command, DeletePod):
-                self._evictions[self._commands] = pod
+            self.tasks.send(command)
+        for victim in result.victims:
+            self._evict_one(pod, victim, node_name)
+
+    def _evict_one(self, pod: PodInfo, victim: PodInfo, node_name: str) -> None:
+        """Send a victim away: in memory while it is not bound yet, through the API otherwise."""
+        waiting, binding = self.waiting_pods.find(victim.uid), self._bindings.get(victim.uid)
+        if waiting is not None:
+            waiting.preempt(PREEMPTED)
+        elif binding is None or not binding.cancel(PREEMPTED):
+            self.tasks.send(mark_disrupted(pod, victim))
+            self.tasks.send(delete_victim(victim), lambda outcome: self._on_evicted(pod, outcome))
+            self.tasks.send(preempted_event(pod, victim, node_name))
+            return
+        self.tasks.send(preempted_event(pod, victim, node_name, in_memory=True))
+
+    def _on_evicted(self, pod: PodInfo, outcome: Outcome) -> None:
+        if not outcome.is_ok and outcome.code != NOT_FOUND:
+            self.queue.activate([pod])  # the victim stays: the pod must not wait for it in vain
 
     def _requeue(self, entity: QueuedPod[PodInfo], unschedulable: frozenset[str], pending: frozenset[str]) -> None:
         """Take the pod back as the API has it now; one that is gone or has a node by now is not tried again."""
@@ -261,11 +279,14 @@ class Scheduler:
         self.attempts["unschedulable"] += 1
         self._requeue(entity, frozenset({status.plugin}), frozenset())
         text = f"0/{self.state.nodes.count} nodes are available: 1 {status.message}."
-        for command in failure_commands(pod, UNSCHEDULABLE, text):
-            self._send(command)
+        self._tell_failure(pod, UNSCHEDULABLE, text)
 
     def _fail(self, entity: QueuedPod[PodInfo], pod: PodInfo, message: str) -> None:
         self.attempts["error"] += 1
         self._requeue(entity, frozenset(), frozenset())
-        for command in failure_commands(pod, SCHEDULER_ERROR, message):
-            self._send(command)
+        self._tell_failure(pod, SCHEDULER_ERROR, message)
+
+    def _tell_failure(self, pod: PodInfo, reason: str, message: str, nominated: str | None = None) -> None:
+        self.tasks.send(failed_event(pod, message))
+        condition = failed_condition(pod, reason, message, nominated)
+        self.tasks.run(self._conditions.write(condition), lambda status: None)

@@ -18,7 +18,10 @@ from apportion.sched.framework.commands import (
     DeallocateClaim,
     DeletePod,
     EmitEvent,
+    GetClaim,
+    GetPod,
     MarkDisrupted,
+    NominatePod,
     Outcome,
     PatchPodCondition,
     ReserveClaim,
@@ -27,10 +30,21 @@ from apportion.sched.framework.commands import (
 )
 from apportion.sched.framework.diagnosis import PRE_FILTER, Diagnosis, diagnose
 from apportion.sched.framework.plan import Plan, Planner
-from apportion.sched.framework.plugin import CommandGenerator, NodeProbe, PostFilterResult, PreFilterResult
+from apportion.sched.framework.plugin import (
+    Hold,
+    NodeProbe,
+    Plugin,
+    PluginFaultError,
+    PostFilterResult,
+    PreBindPlugin,
+    PreFilterResult,
+    naming,
+)
 from apportion.sched.framework.profile import PluginUse, Profile, build_profile
 from apportion.sched.framework.ranking import Ranking
 from apportion.sched.framework.status import Code, Status, error, unresolvable, unschedulable
+from apportion.sched.framework.waiting import WaitingPod, WaitingPods
+from apportion.sched.framework.waits import CommandGenerator, Together, Wait
 
 __all__ = [
     "PRE_FILTER",
@@ -47,15 +61,22 @@ __all__ = [
     "Diagnosis",
     "EmitEvent",
     "FilterColumn",
+    "GetClaim",
+    "GetPod",
+    "Hold",
     "MarkDisrupted",
     "MaskColumn",
     "NodeProbe",
+    "NominatePod",
     "Outcome",
     "PatchPodCondition",
     "Plan",
     "Planner",
+    "Plugin",
+    "PluginFaultError",
     "PluginUse",
     "PostFilterResult",
+    "PreBindPlugin",
     "PreFilterResult",
     "Profile",
     "Ranking",
@@ -65,11 +86,16 @@ __all__ = [
     "Scored",
     "SelectNode",
     "Status",
+    "Together",
     "UnreserveClaim",
+    "Wait",
+    "WaitingPod",
+    "WaitingPods",
     "ZeroScore",
     "build_profile",
     "diagnose",
     "error",
+    "naming",
     "unresolvable",
     "unschedulable",
 ]

@@ -114,6 +114,32 @@ class PatchPodCondition:
 
 
 @dataclass(frozen=True, slots=True)
+class GetPod:
+    """Read a pod as the API has it now; the outcome carries it."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class GetClaim:
+    """Read a resource claim as the API has it now; the outcome carries it."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NominatePod:
+    """Write down on which node a pod is expected while its binding waits for something."""
+
+    namespace: str
+    name: str
+    uid: str
+    node_name: str
+
+
+@dataclass(frozen=True, slots=True)
 class MarkDisrupted:
     """Set the DisruptionTarget condition of a pod that is about to be evicted."""
 
@@ -164,6 +190,9 @@ Command: TypeAlias = (
     | BindVolume
     | SelectNode
     | PatchPodCondition
+    | GetPod
+    | GetClaim
+    | NominatePod
     | MarkDisrupted
     | DeletePod
     | ClearNomination

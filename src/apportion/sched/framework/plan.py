@@ -8,7 +8,7 @@ import numpy as np
 
 from apportion.sched.framework.columns import FilterColumn, RowGroups, ScoreColumn
 from apportion.sched.framework.diagnosis import PRE_FILTER
-from apportion.sched.framework.plugin import FilterPlugin, ScorePlugin
+from apportion.sched.framework.plugin import FilterPlugin, ScorePlugin, name_fault
 from apportion.sched.framework.profile import Profile
 from apportion.sched.framework.ranking import Ranking
 from apportion.sched.framework.status import Code, Status, unresolvable
@@ -132,7 +132,10 @@ class Planner:
         rejected = plan.rejected
         if rejected is not None and rejected.code is not Code.UNSCHEDULABLE:
             return  # as upstream: only a plain Unschedulable lets the other plugins have their say
-        result = plugin.pre_filter(pod)
+        try:
+            result = plugin.pre_filter(pod)
+        except Exception as fault:
+            raise name_fault(plugin, fault) from fault
         if result.status is not None:
             if rejected is None:
                 plan.rejected = result.status
@@ -172,6 +175,9 @@ class Planner:
 
 
 def _ask_score(plan: Plan, index: int, plugin: ScorePlugin, weight: int, pod: PodInfo) -> None:
-    column = plugin.pre_score(pod, plan.states.get(plugin.name))
+    try:
+        column = plugin.pre_score(pod, plan.states.get(plugin.name))
+    except Exception as fault:
+        raise name_fault(plugin, fault) from fault
     if column is not None:
         plan.scores.append((index, plugin.name, weight, column))

@@ -4,20 +4,20 @@ Filter and Score plugins answer for all nodes at once, with columns (see ``colum
 no I/O: ``pre_bind`` is a generator that yields commands and is resumed with their outcomes.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from apportion.sched.framework.columns import FilterColumn, ScoreColumn
-from apportion.sched.framework.commands import Command, Outcome
+from apportion.sched.framework.commands import Command
 from apportion.sched.framework.diagnosis import Diagnosis
 from apportion.sched.framework.status import Status
+from apportion.sched.framework.waits import CommandGenerator
 from apportion.sched.queue import Registration
 from apportion.sched.state import ClusterState, PodInfo
-
-CommandGenerator: TypeAlias = Generator[Command, Outcome, Status | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +97,35 @@ class ReservePlugin(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A Permit plugin's wish to hold the pod until it is allowed, at most so many seconds (15 minutes at most)."""
+
+    timeout_s: float
+
+
 @runtime_checkable
-class PreBindPlugin(Protocol):
-    """Writes what must be in the API before the pod is bound."""
+class PermitPlugin(Protocol):
+    """Has the last word on a pod that is reserved: lets it go, rejects it, or holds it."""
 
     name: str
+
+    def permit(self, pod: PodInfo, row: int, state: object) -> Status | Hold | None:
+        """Return None to let the pod go, a status to reject it, ``Hold`` to have it wait for ``WaitingPod.allow``."""
+        ...
+
+
+@runtime_checkable
+class PreBindPlugin(Protocol):
+    """Writes what must be in the API before the pod is bound.
+
+    Neighbours that ``allows_parallel_pre_bind`` run at the same time. ``waits_in_pre_bind`` says that it may take
+    long, so that the pod's expected node is written down first.
+    """
+
+    name: str
+    allows_parallel_pre_bind: bool
+    waits_in_pre_bind: bool
 
     def pre_bind_pre_flight(self, pod: PodInfo, row: int, state: object) -> bool:
         """Return whether there is anything to do for this pod."""
@@ -109,6 +133,28 @@ class PreBindPlugin(Protocol):
 
     def pre_bind(self, pod: PodInfo, row: int, state: object) -> CommandGenerator:
         """Yield commands, one at a time; return a status when the pod cannot be bound."""
+        ...
+
+
+@runtime_checkable
+class BindPlugin(Protocol):
+    """Binds pods, or leaves that to the next plugin."""
+
+    name: str
+
+    def bind(self, pod: PodInfo, row: int, state: object) -> CommandGenerator:
+        """Yield commands; return None when the pod is bound, Skip when the next plugin shall do it."""
+        ...
+
+
+@runtime_checkable
+class PostBindPlugin(Protocol):
+    """Is told of pods that were bound."""
+
+    name: str
+
+    def post_bind(self, pod: PodInfo, row: int, state: object) -> None:
+        """Take note."""
         ...
 
 
@@ -216,3 +262,21 @@ class EventsPlugin(Protocol):
     def events_to_register(self) -> Sequence[Registration]:
         """Return events and hints; an empty list means that no event helps."""
         ...
+
+
+class PluginFaultError(Exception):
+    """A plugin raised; the text names it."""
+
+
+def name_fault(plugin: Plugin, fault: Exception) -> PluginFaultError:
+    """Return what stands for a plugin's fault."""
+    return PluginFaultError(f"plugin {plugin.name} failed: {type(fault).__name__}: {fault}")
+
+
+@contextmanager
+def naming(plugin: Plugin) -> Iterator[None]:
+    """Name the plugin in whatever it raises."""
+    try:
+        yield
+    except Exception as fault:
+        raise name_fault(plugin, fault) from fault

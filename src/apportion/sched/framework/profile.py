@@ -1,23 +1,29 @@
 """A profile: the plugins of one schedulerName, sorted into the extension points they take part in."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from apportion.base import ConfigError
 from apportion.sched.framework.plugin import (
+    BindPlugin,
     EventsPlugin,
     FilterPlugin,
     InterestsPlugin,
+    PermitPlugin,
     Plugin,
+    PostBindPlugin,
     PostFilterPlugin,
     PreBindPlugin,
     PreEnqueuePlugin,
     ReservePlugin,
     ScorePlugin,
 )
-from apportion.sched.framework.status import Status
+from apportion.sched.framework.status import Status, unresolvable
 from apportion.sched.queue import Registration
 from apportion.sched.state import PodInfo
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -31,6 +37,9 @@ class Profile:
     reserves: list[ReservePlugin] = field(default_factory=list)
     pre_binds: list[PreBindPlugin] = field(default_factory=list)
     post_filters: list[PostFilterPlugin] = field(default_factory=list)
+    permits: list[PermitPlugin] = field(default_factory=list)
+    binds: list[BindPlugin] = field(default_factory=list)
+    post_binds: list[PostBindPlugin] = field(default_factory=list)
     registrations: list[Registration] = field(default_factory=list)
     interested: list[InterestsPlugin] = field(default_factory=list)
     percentage_of_nodes_to_score: int | None = None
@@ -38,7 +47,11 @@ class Profile:
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         """Return why the pod must not enter the active queue, or None."""
         for plugin in self.pre_enqueues:
-            status = plugin.pre_enqueue(pod)
+            try:
+                status = plugin.pre_enqueue(pod)
+            except Exception as fault:  # it waits, and is looked at again with the next event or flush
+                _log.error("plugin %s failed for %s: %r", plugin.name, pod.key, fault)
+                return unresolvable(plugin.name, f"plugin {plugin.name} failed: {type(fault).__name__}: {fault}")
             if status is not None:
                 return status
         return None
@@ -46,8 +59,9 @@ class Profile:
     def all_plugins(self) -> list[Plugin]:
         """Return the plugins at every extension point, some of them more than once."""
         scorers = [plugin for plugin, _ in self.scores]
-        others = (self.pre_enqueues, self.filters, scorers, self.reserves, self.pre_binds, self.post_filters)
-        return [plugin for plugins in others for plugin in plugins]
+        before = (self.pre_enqueues, self.filters, scorers, self.post_filters)
+        after = (self.reserves, self.permits, self.pre_binds, self.binds, self.post_binds)
+        return [plugin for plugins in (*before, *after) for plugin in plugins]
 
     def interests(self, pod: PodInfo) -> tuple[str, ...]:
         """Return what a pod waits for by name."""
@@ -88,6 +102,12 @@ def build_profile(
             profile.pre_binds.append(plugin)
         if isinstance(plugin, PostFilterPlugin) and use.takes("postFilter"):
             profile.post_filters.append(plugin)
+        if isinstance(plugin, PermitPlugin) and use.takes("permit"):
+            profile.permits.append(plugin)
+        if isinstance(plugin, BindPlugin) and use.takes("bind"):
+            profile.binds.append(plugin)
+        if isinstance(plugin, PostBindPlugin) and use.takes("postBind"):
+            profile.post_binds.append(plugin)
         if isinstance(plugin, EventsPlugin):
             profile.registrations.extend(plugin.events_to_register())
         if isinstance(plugin, InterestsPlugin):

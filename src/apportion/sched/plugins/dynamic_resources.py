@@ -19,12 +19,12 @@ from apportion.sched.framework.commands import (
 from apportion.sched.framework.diagnosis import Diagnosis
 from apportion.sched.framework.plugin import (
     NOTHING_TO_FILTER,
-    CommandGenerator,
     NodeProbe,
     PostFilterResult,
     PreFilterResult,
 )
 from apportion.sched.framework.status import Status, error, unresolvable, unschedulable
+from apportion.sched.framework.waits import CommandGenerator
 from apportion.sched.plugins.claim_lookup import find_claims, name_claims
 from apportion.sched.plugins.device_columns import DeviceColumn, DeviceScore
 from apportion.sched.plugins.handle import Handle
@@ -60,6 +60,8 @@ class DynamicResources:
 
     name = _NAME
     per_pod = True
+    allows_parallel_pre_bind = True
+    waits_in_pre_bind = False
 
     def __init__(self, handle: Handle) -> None:
         self._state = handle.state

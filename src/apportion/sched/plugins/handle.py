@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from apportion.api.feature_gates import FeatureGates
 from apportion.base import Rng
+from apportion.sched.framework import WaitingPods
 from apportion.sched.state import ClusterState
 
 
@@ -16,3 +17,4 @@ class Handle:
     gates: FeatureGates
     rng: Rng
     args: Mapping[str, object] = field(default_factory=dict)
+    waiting_pods: WaitingPods | None = None  # those that Permit plugins hold

@@ -8,8 +8,9 @@ from apportion.api.storage import PersistentVolumeClaim
 from apportion.base import ValidationError
 from apportion.sched.framework.columns import ScoreColumn, ZeroScore
 from apportion.sched.framework.commands import Command
-from apportion.sched.framework.plugin import NOTHING_TO_FILTER, CommandGenerator, PreFilterResult
+from apportion.sched.framework.plugin import NOTHING_TO_FILTER, PreFilterResult
 from apportion.sched.framework.status import Status, error, unresolvable
+from apportion.sched.framework.waits import CommandGenerator
 from apportion.sched.plugins.handle import Handle
 from apportion.sched.plugins.volume_affinity import VolumeAffinity, affinity_of
 from apportion.sched.plugins.volume_binding_column import BindingColumn
@@ -45,6 +46,8 @@ class VolumeBinding:
 
     name = _NAME
     per_pod = True
+    allows_parallel_pre_bind = True
+    waits_in_pre_bind = False
 
     def __init__(self, handle: Handle) -> None:
         self._state = handle.state

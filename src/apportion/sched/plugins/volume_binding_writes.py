@@ -14,8 +14,8 @@ from apportion.api.storage import (
 )
 from apportion.api.view import ObjectMeta
 from apportion.sched.framework.commands import BindVolume, SelectNode
-from apportion.sched.framework.plugin import CommandGenerator
 from apportion.sched.framework.status import Status, error
+from apportion.sched.framework.waits import CommandGenerator
 from apportion.sched.state import VolumeStore
 
 _NAME: Final = "VolumeBinding"

@@ -17,7 +17,10 @@ from apportion.sched.framework import (
     DeallocateClaim,
     DeletePod,
     EmitEvent,
+    GetClaim,
+    GetPod,
     MarkDisrupted,
+    NominatePod,
     PatchPodCondition,
     ReserveClaim,
     SelectNode,
@@ -115,7 +118,8 @@ def _patch_condition(c: PatchPodCondition, now: str) -> Request:
     status: dict[str, Any] = {"conditions": [condition]}
     if c.nominated_node_name is not None:
         status["nominatedNodeName"] = c.nominated_node_name or None
-    body = {"metadata": {"uid": c.uid}, "status": status}
+    meta = {"uid": c.uid, "resourceVersion": c.resource_version}
+    body = {"metadata": meta, "status": status}
     return Request("patch", "pods", c.namespace, c.name, orjson.dumps(body), "status", STRATEGIC_MERGE_PATCH)
 
 
@@ -141,6 +145,19 @@ def _clear_nomination(c: ClearNomination, now: str) -> Request:
     return Request("patch", "pods", c.namespace, c.name, orjson.dumps(body), "status", STRATEGIC_MERGE_PATCH)
 
 
+def _nominate(c: NominatePod, now: str) -> Request:
+    body = {"metadata": {"uid": c.uid}, "status": {"nominatedNodeName": c.node_name}}
+    return Request("patch", "pods", c.namespace, c.name, orjson.dumps(body), "status", STRATEGIC_MERGE_PATCH)
+
+
+def _get_pod(c: GetPod, now: str) -> Request:
+    return Request("get", "pods", c.namespace, c.name)
+
+
+def _get_claim(c: GetClaim, now: str) -> Request:
+    return Request("get", CLAIMS, c.namespace, c.name)
+
+
 def _emit(c: EmitEvent, now: str) -> Request:
     event = PodEvent(c.namespace, c.name, c.uid, c.type, c.reason, c.action, c.note, "default-scheduler")
     return create_event(event, now)
@@ -159,6 +176,9 @@ _BUILDERS: Final[dict[type, Any]] = {
     MarkDisrupted: _mark_disrupted,
     DeletePod: _delete_pod,
     ClearNomination: _clear_nomination,
+    NominatePod: _nominate,
+    GetPod: _get_pod,
+    GetClaim: _get_claim,
     EmitEvent: _emit,
 }
 

@@ -20,7 +20,7 @@ from apportion.sched.state.nodes import (
     TaintSet,
     decode_node,
 )
-from apportion.sched.state.pods import PodHead, PodInfo, PodKind, PodTemplate, Usage
+from apportion.sched.state.pods import PodHead, PodInfo, PodKind, PodReader, PodTemplate, Usage
 from apportion.sched.state.ports import HostPort
 from apportion.sched.state.terms import (
     PREFERRED,
@@ -65,6 +65,7 @@ __all__ = [
     "PodHead",
     "PodInfo",
     "PodKind",
+    "PodReader",
     "PodTemplate",
     "PodTerms",
     "RunningTerm",

@@ -93,7 +93,7 @@ def test_a_fault_in_a_plugin_costs_only_the_pod_that_met_it(monkeypatch: pytest.
     bench.put("pods", pod_tree("bad", labels={"a": "b"}), pod_tree("good"))
     bench.run()
     assert bench.node_of("good") == "n1"
-    assert bench.message_of("bad") == "RuntimeError: plugin is broken"
+    assert bench.message_of("bad") == "plugin NodePorts failed: RuntimeError: plugin is broken"
     assert bench.scheduler.attempts["error"] == 1
     assert bench.scheduler.queue.pending("backoff") == 1
 

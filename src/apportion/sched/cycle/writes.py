@@ -1,0 +1,41 @@
+"""Writes that stand on their own: tried again on the fresh object when it has changed meanwhile."""
+
+from dataclasses import replace
+from typing import Final
+
+from apportion.sched.framework import CommandGenerator, GetPod, Outcome, PatchPodCondition
+from apportion.sched.state import PodReader
+
+CONFLICT: Final = 409
+ATTEMPTS_MAX: Final = 4
+
+
+class ConditionWriter:
+    """Writes that pods could not be scheduled. Of two writes about one pod the later decision stands."""
+
+    def __init__(self, reader: PodReader) -> None:
+        self._reader = reader
+        self._latest: dict[str, PatchPodCondition] = {}  # by uid: what is being written
+
+    def write(self, patch: PatchPodCondition) -> CommandGenerator:
+        """Write a condition, unless the pod has got a node or is another pod by now.
+
+        The write carries the resource version that was judged: a late False never overwrites True.
+        """
+        latest = self._latest[patch.uid] = patch
+        try:
+            for _ in range(ATTEMPTS_MAX):
+                outcome: Outcome = yield patch
+                if outcome.code != CONFLICT or self._latest.get(patch.uid) is not latest:
+                    break
+                read: Outcome = yield GetPod(patch.namespace, patch.name)
+                if not read.is_ok or self._latest.get(patch.uid) is not latest:
+                    break
+                pod = self._reader.read(read.body)
+                if pod.uid != patch.uid or pod.node_name:
+                    break
+                patch = replace(patch, resource_version=pod.resource_version)
+        finally:
+            if self._latest.get(patch.uid) is latest:
+                del self._latest[patch.uid]
+        return None
