@@ -20,7 +20,7 @@ from apportion.controllers.deployment_look import (
 )
 from apportion.controllers.event_recorder import EventRecorder
 from apportion.controllers.object_cache import ObjectCache
-from apportion.controllers.steps import Refused, Steps, send
+from apportion.controllers.steps import Refused, Steps, change, send
 from apportion.controllers.template_hash import hash_template
 from apportion.controllers.workload_objects import Workload, decode_workload, make_owner_reference
 
@@ -117,7 +117,7 @@ class SetControl:
             if old.count("replicas") or old.replicas or not is_seen:
                 continue
             body = orjson.dumps({"preconditions": {"uid": old.uid}, "propagationPolicy": "Background"})
-            yield from send(Request("delete", SETS, old.namespace, old.name, body), 404, 409)
+            yield from change(Request("delete", SETS, old.namespace, old.name, body), old.uid)
             self._sets.forget(old)
 
     def _patch(self, look: DeploymentLook, target: Workload, patch: Tree) -> Steps[None]:

@@ -26,7 +26,7 @@ from apportion.controllers.job_policies import judge_failed_pod
 from apportion.controllers.job_tracking import is_settled, note_finished_pods, settle_uncounted
 from apportion.controllers.object_cache import Item
 from apportion.controllers.pod_control import PREFIX_MAX
-from apportion.controllers.steps import Refused, Steps, send
+from apportion.controllers.steps import Refused, Steps, change, send
 from apportion.controllers.times import format_time, parse_time
 from apportion.controllers.workload_controller import BURST_MAX, WorkloadController
 from apportion.controllers.workload_objects import Pod, Workload
@@ -101,8 +101,8 @@ class JobController(WorkloadController):
         request = Request(
             "patch", "pods", meta.namespace, meta.name, orjson.dumps(body), content_type=STRATEGIC_MERGE_PATCH
         )
-        response = yield from send(request, 404, 409, 422)
-        if response.code < 300:
+        response = yield from change(request, pod.uid)
+        if response is not None:
             self._pods.confirm(response.body)
         else:
             self._pods.forget(pod)
@@ -155,7 +155,7 @@ class JobController(WorkloadController):
             self.queue.add_deadline(job.key, left)
             return
         body = orjson.dumps({"preconditions": {"uid": job.uid}, "propagationPolicy": "Foreground"})
-        yield from send(Request("delete", self.resource, job.namespace, job.name, body), 404, 409)
+        yield from change(Request("delete", self.resource, job.namespace, job.name, body), job.uid)
 
     def _act(self, look: JobLook) -> Steps[None]:
         """Create and delete pods."""

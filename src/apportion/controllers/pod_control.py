@@ -13,8 +13,8 @@ from apportion.base import Rng
 from apportion.client import STRATEGIC_MERGE_PATCH, Request, Response, is_unknown
 from apportion.controllers.event_recorder import EventRecorder
 from apportion.controllers.object_cache import Item, ObjectCache
-from apportion.controllers.steps import Refused, Steps, send
-from apportion.controllers.workload_objects import Pod, Workload, make_owner_reference
+from apportion.controllers.steps import Refused, Steps, change
+from apportion.controllers.workload_objects import Pod, Workload, decode_pod, make_owner_reference
 
 PREFIX_MAX: Final = 58  # 63 less five random characters
 _ATTEMPTS_MAX: Final = 3
@@ -85,23 +85,34 @@ class PodControl:
 
     def delete(self, owner: Workload, pod: Pod) -> Steps[bool]:
         """Delete a pod, this one and no other of its name; False when it was gone. Raises Refused."""
-        body = orjson.dumps({"preconditions": {"uid": pod.uid}})
-        request = Request("delete", "pods", pod.metadata.namespace, pod.name, body)
-        response = yield request
-        if is_unknown(response.code):  # asked for again it could be another pod's turn
-            response = yield Request("get", "pods", pod.metadata.namespace, pod.name)
-            if response.code < 300 and not self._pods.confirm(response.body).is_deleted:
-                raise Refused(request, Response(504, message="nobody knows whether the pod was deleted"))
-        if response.code in (404, 409):
+        try:
+            response = yield from delete_pod(pod)
+        except Refused as refusal:
+            yield from self._recorder.record(owner, "Warning", "FailedDelete", f"Error deleting: {refusal}")
+            raise
+        if response is None:
             self._pods.forget(pod)
             return False
-        if response.code >= 300:
-            refusal = Refused(request, response)
-            yield from self._recorder.record(owner, "Warning", "FailedDelete", f"Error deleting: {refusal}")
-            raise refusal
         self._pods.confirm(response.body)
         yield from self._recorder.record(owner, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}")
         return True
+
+
+def delete_pod(pod: Pod) -> Steps[Response | None]:
+    """Delete a pod; returns the pod as it is then, None when it is gone. Raises Refused."""
+    meta = pod.metadata
+    body = orjson.dumps({"preconditions": {"uid": pod.uid}})
+    try:
+        return (yield from change(Request("delete", "pods", meta.namespace, meta.name, body), pod.uid))
+    except Refused as refusal:
+        if not is_unknown(refusal.code):
+            raise
+        response = yield Request("get", "pods", meta.namespace, meta.name)
+        if response.code == 404 or (response.code < 300 and decode_pod(response.body).uid != pod.uid):
+            return None
+        if response.code >= 300 or not decode_pod(response.body).is_deleted:
+            raise
+        return response
 
 
 def make_pod(owner: Workload, template: Tree) -> Tree:
@@ -117,14 +128,14 @@ def make_pod(owner: Workload, template: Tree) -> Tree:
 
 def patch_owner(
     resource: str, item: Item, reference: Tree, add: Iterable[str] = (), remove: Iterable[str] = ()
-) -> Steps[Response]:
-    """Add, or with a ``$patch`` take away, an owner reference; finalizers come and go with it. 404: it is gone."""
+) -> Steps[Response | None]:
+    """Add, or with a ``$patch`` take away, an owner reference; finalizers come and go with it. None: it is gone."""
     meta = item.metadata
-    change: Tree = {"uid": meta.uid, "ownerReferences": [reference]}
+    wanted: Tree = {"uid": meta.uid, "ownerReferences": [reference]}
     if add:
-        change["finalizers"] = list(add)
+        wanted["finalizers"] = list(add)
     if remove:
-        change["$deleteFromPrimitiveList/finalizers"] = list(remove)
-    body = orjson.dumps({"metadata": change})
+        wanted["$deleteFromPrimitiveList/finalizers"] = list(remove)
+    body = orjson.dumps({"metadata": wanted})
     request = Request("patch", resource, meta.namespace, meta.name, body, content_type=STRATEGIC_MERGE_PATCH)
-    return (yield from send(request, 404, 409, 422))
+    return (yield from change(request, meta.uid))

@@ -11,7 +11,7 @@ import orjson
 from apportion.api import Tree
 from apportion.client import MERGE_PATCH, Request
 from apportion.controllers.object_cache import ObjectCache
-from apportion.controllers.steps import Refused, Steps, send
+from apportion.controllers.steps import Refused, Steps, change, send
 from apportion.controllers.template_hash import hash_template
 from apportion.controllers.workload_objects import Workload, decode_workload, make_owner_reference
 
@@ -96,5 +96,5 @@ class RevisionControl:
         limit = int(owner.spec.get("revisionHistoryLimit", 10))
         for revision in idle[: max(count - limit, 0)]:
             body = orjson.dumps({"preconditions": {"uid": revision.uid}})
-            yield from send(Request("delete", REVISIONS, owner.namespace, revision.name, body), 404, 409)
+            yield from change(Request("delete", REVISIONS, owner.namespace, revision.name, body), revision.uid)
             self._revisions.forget(revision)

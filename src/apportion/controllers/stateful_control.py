@@ -7,6 +7,7 @@ import orjson
 from apportion.client import MERGE_PATCH, Request
 from apportion.controllers.event_recorder import EventRecorder
 from apportion.controllers.object_cache import ObjectCache
+from apportion.controllers.pod_control import delete_pod
 from apportion.controllers.revisions import get_template
 from apportion.controllers.stateful_pods import (
     choose_owners,
@@ -65,14 +66,13 @@ class StatefulControl:
 
     def delete(self, owner: Workload, pod: Pod) -> Steps[None]:
         """Delete a pod, this one and no later one of its name."""
-        body = orjson.dumps({"preconditions": {"uid": pod.uid}})
         what = f"delete Pod {pod.name} in StatefulSet {owner.name}"
         try:
-            response = yield from send(Request("delete", "pods", pod.metadata.namespace, pod.name, body), 404, 409)
+            response = yield from delete_pod(pod)
         except Refused as refusal:
             yield from self._recorder.record(owner, "Warning", "FailedDelete", f"{what} failed error: {refusal}")
             raise
-        if response.code < 300:
+        if response is not None:
             self._pods.confirm(response.body)
             yield from self._recorder.record(owner, "Normal", "SuccessfulDelete", f"{what} successful")
         else:

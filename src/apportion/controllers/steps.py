@@ -3,6 +3,8 @@
 from collections.abc import Generator
 from typing import Any, TypeAlias, TypeVar
 
+import orjson
+
 from apportion.base import ApportionError
 from apportion.client import Request, Response
 
@@ -25,6 +27,23 @@ def send(request: Request, *accepted: int) -> Steps[Response]:
     if response.code >= 300 and response.code not in accepted:
         raise Refused(request, response)
     return response
+
+
+def change(request: Request, uid: str) -> Steps[Response | None]:
+    """Send a request about one object; None when it is gone or another one has its name. Raises Refused.
+
+    A conflict says neither: the API is asked what there is, since who takes an object for gone stops looking after it.
+    """
+    response = yield request
+    if response.code < 300:
+        return response
+    if response.code == 404:
+        return None
+    if response.code in (409, 422):
+        found = yield Request("get", request.resource, request.namespace, request.name)
+        if found.code == 404 or (found.code < 300 and orjson.loads(found.body)["metadata"]["uid"] != uid):
+            return None
+    raise Refused(request, response)
 
 
 def make_merge_patch(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:

@@ -149,12 +149,12 @@ class WorkloadController(Controller[str]):
     def _adopt(self, owner: Workload, cache: ObjectCache[T], item: T, finalizers: tuple[str, ...]) -> Steps[T | None]:
         reference = make_owner_reference(owner)
         response = yield from patch_owner(cache.resource, item, reference, add=finalizers)
-        return cache.confirm(response.body) if response.code < 300 else None
+        return cache.confirm(response.body) if response is not None else None
 
     def _release(self, owner: Workload, cache: ObjectCache[T], item: T, finalizers: tuple[str, ...]) -> Steps[None]:
         reference = {"$patch": "delete", "uid": owner.uid}
         response = yield from patch_owner(cache.resource, item, reference, remove=finalizers)
-        if response.code < 300:
+        if response is not None:
             cache.confirm(response.body)
 
     # ---- writing ------------------------------------------------------------------------------------------
