@@ -18,7 +18,7 @@ _CREATIONS = (
     "secret docker-registry r --docker-username=u --docker-password=p --docker-server=registry.example.com",
     "deployment d --image=i:1 --replicas=0 --port=80 -- sh -c true",
     "job j --image=i:1 -- sh",
-    "cronjob j --image=i:1 --schedule=*/5",
+    "cronjob j --image=i:1 --schedule=@hourly",
     "service clusterip a --tcp=80:8080",
     "service nodeport b --tcp=80",
     "service externalname c --external-name=example.com",

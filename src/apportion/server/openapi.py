@@ -16,6 +16,7 @@ _OBJECT: Final[Tree] = {"type": "object"}
 _SCALARS: Final[dict[str, Tree]] = {
     "s": {"type": "string"},
     "t": {"type": "string", "format": "date-time"},
+    "y": {"type": "string", "format": "byte"},
     "i": {"type": "integer"},
     "n": {"type": "number"},
     "b": {"type": "boolean"},

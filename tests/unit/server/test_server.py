@@ -197,11 +197,12 @@ def test_ports_are_merged_by_number_alone() -> None:
 
 
 def test_services_get_different_addresses() -> None:
+    ports = [{"port": 80}]
     api = Api()
     path = "/api/v1/namespaces/default/services"
     made = [
         api.create(path, {"apiVersion": "v1", "kind": "Service", "metadata": {"name": n}, "spec": s})["spec"]
-        for n, s in (("a", {}), ("b", {}), ("headless", {"clusterIP": "None"}))
+        for n, s in (("a", {"ports": ports}), ("b", {"ports": ports}), ("headless", {"clusterIP": "None"}))
     ]
     assert made[0]["clusterIP"].startswith("10.96.")
     assert made[0]["clusterIP"] != made[1]["clusterIP"]

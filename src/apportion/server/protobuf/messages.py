@@ -23,7 +23,7 @@ from apportion.server.schema.shapes import ANY, LIST, MAP, OBJECT
 _KEY, _VALUE = 1, 2
 _FIRST, _SECOND, _THIRD = 1, 2, 3
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_ZEROS: Final[dict[str, Any]] = {"s": "", "i": 0, "b": False, "n": 0.0, "q": "0", "x": 0, "t": None}
+_ZEROS: Final[dict[str, Any]] = {"s": "", "y": "", "i": 0, "b": False, "n": 0.0, "q": "0", "x": 0, "t": None}
 _UNKNOWN_MAX: Final = 100
 
 
@@ -84,8 +84,10 @@ def _decode(field: Field, shape: Shape, flags: str, path: str, unknown: list[str
     code = shape.code
     if code == OBJECT:
         return decode_message(_get_bytes(field, path), shape, path, unknown)
+    if code == "y":
+        return base64.b64encode(_get_bytes(field, path)).decode()
     if code == "s":
-        return base64.b64encode(_get_bytes(field, path)).decode() if "b" in flags else _get_text(field, path)
+        return _get_text(field, path)
     if code in ("i", "b"):
         value = _get_number(field, path)
         return bool(value) if code == "b" else get_signed(value)

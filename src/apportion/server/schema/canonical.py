@@ -5,14 +5,17 @@ walking it along its shape: null and empty collections go, quantities get their 
 nobody knows is dropped and named, a value of the wrong type is an error.
 """
 
+import re
 from typing import Any, Final
 
 from apportion.api import parse_quantity
 from apportion.base import InputError
 from apportion.server.schema.shapes import ANY, LIST, MAP, OBJECT, Shape
 
-_GO_TYPES: Final = {"s": "string", "i": "int32", "n": "float64", "b": "bool", "t": "Time"}
+_GO_TYPES: Final = {"s": "string", "i": "int32", "n": "float64", "b": "bool", "t": "Time", "y": "[]uint8"}
 _QUANTITY_TEXT: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_FOUR: Final = "[A-Za-z0-9+/]"
+_BASE64: Final = re.compile(f"(?:{_FOUR}{{4}})*(?:{_FOUR}{{2}}==|{_FOUR}{{3}}=)?")
 _UNKNOWN_MAX: Final = 100
 
 
@@ -79,7 +82,7 @@ class _Walk:
     def _check_scalar(self, value: Any, code: str, path: str) -> Any:
         if code == "q":
             return self._canonicalize_quantity(value, path)
-        if code in ("s", "t"):
+        if code in ("s", "t", "y"):
             fits = isinstance(value, str)
         elif code == "b":
             fits = isinstance(value, bool)
@@ -89,6 +92,8 @@ class _Walk:
             fits = isinstance(value, int | float if code == "n" else int) and not isinstance(value, bool)
         if not fits:
             raise self._wrong_type(value, path, _GO_TYPES.get(code, "IntOrString"))
+        if code == "y":
+            _check_base64(value)
         return value
 
     def _canonicalize_quantity(self, value: Any, path: str) -> str:
@@ -102,6 +107,15 @@ class _Walk:
     def _wrong_type(self, value: Any, path: str, wanted: str) -> DecodeError:
         field = f"{self._kind}.{path}" if path else self._kind
         return DecodeError(f"json: cannot unmarshal {_name_json(value)} into Go struct field {field} of type {wanted}")
+
+
+def _check_base64(text: str) -> None:
+    """Raise DecodeError for what Go's decoder does not take; it overlooks line breaks."""
+    plain = text.replace("\n", "").replace("\r", "")
+    found = _BASE64.match(plain)
+    assert found is not None
+    if found.end() != len(plain):
+        raise DecodeError(f"illegal base64 data at input byte {found.end()}")
 
 
 def _name_type(shape: Shape | None) -> str:

@@ -30,7 +30,9 @@ class Shape:
     always: tuple[str, ...] = ()  # fields that are null rather than absent
 
 
-_SCALARS: Final = {code: Shape(code) for code in "sinbqxt*"}
+_SCALARS: Final = {code: Shape(code) for code in "sinbqxty*"}
+# The table does not tell bytes, which are base64 in JSON, from text.
+_BYTES: Final = {"core.v1.ConfigMap": "binaryData", "core.v1.Secret": "data"}
 # The table does not tell apart the two types that can be anything.
 _RAW: Final = Shape(ANY, "runtime.RawExtension")
 _ANYTHING: Final = {"fieldsV1": Shape(ANY, "meta.v1.FieldsV1")}
@@ -95,6 +97,8 @@ def get_type(name: str) -> Shape:
     always = _ALWAYS_WRITTEN.get(name.rpartition(".")[2], ())
     # before its fields: types recur
     shape = _TYPES[name] = Shape(OBJECT, name, required=frozenset(required), always=always)
+    if name in _BYTES:
+        fields = {**fields, _BYTES[name]: ["{", "y"]}
     shape.fields.update({n: _ANYTHING.get(n, _RAW) if f == ANY else _link(f) for n, f in fields.items()})
     return shape
 
