@@ -78,7 +78,7 @@ class Cluster:
 
     def fill(self) -> None:
         """Make nodes with devices, and what pods with claims need."""
-        room = {"cpu": "8", "memory": "32Gi", "pods": "20"}
+        room = {"cpu": "16", "memory": "32Gi", "pods": "100"}  # any node takes all pods: devices alone decide
         ready = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": room, "capacity": room}
         for i in range(NODES):
             self.call("POST", "/api/v1/nodes", head("v1", "Node", f"n{i}", status=ready))
