@@ -3,9 +3,9 @@
 from apportion.api.feature_gates import FeatureGates
 from apportion.base import Clock, ConfigError, Rng
 from apportion.sched.cycle.scheduler import Scheduler
-from apportion.sched.framework import PluginUse, Profile, build_profile
+from apportion.sched.framework import Plugin, PluginUse, Profile, WaitingPods, build_profile
 from apportion.sched.framework.config import Plugins, PluginSet, ProfileConfig, SchedulerConfig
-from apportion.sched.plugins import IN_TREE, NOT_INCLUDED, Handle
+from apportion.sched.plugins import IN_TREE, NOT_INCLUDED, Handle, find_own
 from apportion.sched.queue import QueueConfig
 from apportion.sched.state import ClusterState
 
@@ -43,20 +43,46 @@ def build_scheduler(
     preempts: bool = True,
 ) -> Scheduler:
     """Return a scheduler for all profiles of ``config``. Raises ConfigError for a plugin or argument it cannot use."""
-    profiles = {p.scheduler_name: _build(p, config, state, gates, rng) for p in config.profiles}
+    waiting_pods = WaitingPods(clock)
+    profiles = {p.scheduler_name: _build(p, config, state, gates, rng, waiting_pods) for p in config.profiles}
     queue = QueueConfig(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds)
-    return Scheduler(state, profiles, clock, rng.fork("tieBreak"), queue, preempts)
+    return Scheduler(state, profiles, clock, rng.fork("tieBreak"), queue, preempts, waiting_pods)
+
+
+def _make(profile: ProfileConfig, name: str, handle: Handle) -> Plugin:
+    if name in IN_TREE:
+        return IN_TREE[name][0](handle)
+    factory = find_own(name)
+    assert factory is not None  # the name was checked
+    try:
+        plugin: Plugin = factory(handle)
+    except ConfigError:
+        raise
+    except Exception as fault:
+        text = f"plugin {name} cannot be made: {type(fault).__name__}: {fault}"
+        raise ConfigError(f"profile {profile.scheduler_name}: {text}") from fault
+    if not isinstance(getattr(plugin, "name", None), str) or not plugin.name:
+        raise ConfigError(f"profile {profile.scheduler_name}: plugin {name} has no name")
+    return plugin
 
 
 def _build(
-    profile: ProfileConfig, config: SchedulerConfig, state: ClusterState, gates: FeatureGates, rng: Rng
+    profile: ProfileConfig,
+    config: SchedulerConfig,
+    state: ClusterState,
+    gates: FeatureGates,
+    rng: Rng,
+    waiting_pods: WaitingPods,
 ) -> Profile:
     _check_args(profile)
     uses = []
     for name, weight, points in _resolve(profile):
-        factory, _ = IN_TREE[name]
-        handle = Handle(state, gates, rng.fork(name), profile.args_of(name))
-        uses.append(PluginUse(factory(handle), weight, points))
+        handle = Handle(state, gates, rng.fork(name), profile.args_of(name), waiting_pods)
+        uses.append(PluginUse(_make(profile, name, handle), weight, points))
+    names = [u.plugin.name for u in uses]
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"profile {profile.scheduler_name}: two plugins are called {twice!r}")
     percentage = profile.percentage_of_nodes_to_score
     return build_profile(
         profile.scheduler_name,
@@ -68,6 +94,8 @@ def _build(
 def _check_args(profile: ProfileConfig) -> None:
     for i, entry in enumerate(profile.plugin_config):
         _check_name(profile, entry.name, disabling=True)
+        if entry.name not in IN_TREE and entry.name not in NOT_INCLUDED:
+            continue  # the arguments of an own plugin are its own affair
         unknown = sorted(profile.args_of(entry.name).keys() - _ARGS.get(entry.name, set()))
         if unknown:
             where = f"profile {profile.scheduler_name}: pluginConfig[{i}].args.{unknown[0]}"
@@ -79,6 +107,8 @@ def _check_name(profile: ProfileConfig, name: str, disabling: bool = False) -> N
         return
     if name in NOT_INCLUDED:
         raise ConfigError(f"profile {profile.scheduler_name}: plugin {name} is not available")
+    if find_own(name) is not None:
+        return
     known = ", ".join(IN_TREE)
     raise ConfigError(f"profile {profile.scheduler_name}: there is no plugin {name!r}; known are {known}")
 
@@ -99,12 +129,15 @@ def _resolve(profile: ProfileConfig) -> list[tuple[str, int, frozenset[str]]]:
     off = {r.name for r in multi.disabled}
     on = {r.name: r.weight for r in multi.enabled}
     order = [n for n in IN_TREE if n in on or not (n in off or "*" in off)]
+    order += [n for n in on if n not in IN_TREE]
+    known = dict.fromkeys([*IN_TREE, *(r.name for found in _sets(plugins) for r in found.enabled)])
     resolved = []
-    for name in [*order, *(n for n in IN_TREE if n not in order and _enabled_somewhere(plugins, n))]:
+    for name in [*order, *(n for n in known if n not in order and _enabled_somewhere(plugins, n))]:
         base = name in order
         points = frozenset(p for p, sets in _POINTS.items() if _takes(plugins, sets, name, base))
+        default = IN_TREE[name][1] if name in IN_TREE else 1
         weight = next((r.weight for r in plugins.score.enabled if r.name == name and r.weight), None)
-        resolved.append((name, weight or on.get(name) or IN_TREE[name][1], points))
+        resolved.append((name, weight or on.get(name) or default, points))
     return resolved
 
 

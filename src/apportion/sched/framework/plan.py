@@ -75,6 +75,8 @@ class Planner:
         self._pod_filters = [(i, p) for i, p in enumerate(profile.filters) if p.per_pod]
         self._kind_scores = [(i, p, w) for i, (p, w) in enumerate(profile.scores) if not p.per_pod]
         self._pod_scores = [(i, p, w) for i, (p, w) in enumerate(profile.scores) if p.per_pod]
+        per_pod = [p for _, p in self._pod_filters] + [p for _, p, _ in self._pod_scores]
+        self._asks_always = any(not getattr(p, "is_about_claims", False) for p in per_pod)
         self._rankings: OrderedDict[tuple[int, ...], Ranking] = OrderedDict()
         self._ranking_bytes = 0
 
@@ -96,9 +98,9 @@ class Planner:
         return plan
 
     def _applies(self, pod: PodInfo) -> bool:
-        """Whether some per-pod plugin could have a say: all of them are about claims or volumes."""
+        """Whether some per-pod plugin could have a say: those that come with it are about claims or volumes."""
         spec = pod.kind.template.spec
-        return bool(spec.resource_claims or spec.volumes)
+        return self._asks_always or bool(spec.resource_claims or spec.volumes)
 
     def _plan_kind(self, pod: PodInfo) -> Plan:
         plan = Plan()

@@ -57,7 +57,10 @@ class PreEnqueuePlugin(Protocol):
 
 @runtime_checkable
 class FilterPlugin(Protocol):
-    """Judges nodes. Unless ``per_pod``, the answer depends on the pod's kind alone and is remembered for it."""
+    """Judges nodes. Unless ``per_pod``, the answer depends on the pod's kind alone and is remembered for it.
+
+    A ``per_pod`` plugin with ``is_about_claims`` is asked only about pods that have claims or volumes.
+    """
 
     name: str
     per_pod: bool

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from apportion.base import ConfigError
 from apportion.sched.framework.plugin import (
@@ -81,6 +82,23 @@ class PluginUse:
         return self.points is None or point in self.points
 
 
+# a method that shows that a plugin wants to take part in a point, and what it must have for that
+_POINTS: Final[dict[str, Any]] = {
+    "pre_filter": FilterPlugin,
+    "pre_score": ScorePlugin,
+    "reserve": ReservePlugin,
+    "pre_bind": PreBindPlugin,
+}
+
+
+def _check_points(plugin: Plugin, scheduler_name: str) -> None:
+    for method, protocol in _POINTS.items():
+        if hasattr(plugin, method) and not isinstance(plugin, protocol):
+            needed = sorted({*protocol.__annotations__, *(n for n in vars(protocol) if not n.startswith("_"))})
+            missing = ", ".join(n for n in needed if not hasattr(plugin, n))
+            raise ConfigError(f"profile {scheduler_name}: plugin {plugin.name} has {method} but lacks {missing}")
+
+
 def build_profile(
     scheduler_name: str, uses: Sequence[PluginUse], percentage_of_nodes_to_score: int | None = None
 ) -> Profile:
@@ -88,6 +106,7 @@ def build_profile(
     profile = Profile(scheduler_name, percentage_of_nodes_to_score=percentage_of_nodes_to_score)
     for use in uses:
         plugin = use.plugin
+        _check_points(plugin, scheduler_name)
         if isinstance(plugin, PreEnqueuePlugin) and use.takes("preEnqueue"):
             profile.pre_enqueues.append(plugin)
         if isinstance(plugin, FilterPlugin) and use.takes("filter"):

@@ -1,6 +1,8 @@
 """One file a plugin; none imports another. See README.md."""
 
 from apportion.sched.plugins.handle import Handle
+from apportion.sched.plugins.node_plugin import NodePlugin, NodeView
+from apportion.sched.plugins.own import find_own
 from apportion.sched.plugins.registry import IN_TREE, NOT_INCLUDED
 
-__all__ = ["IN_TREE", "NOT_INCLUDED", "Handle"]
+__all__ = ["IN_TREE", "NOT_INCLUDED", "Handle", "NodePlugin", "NodeView", "find_own"]

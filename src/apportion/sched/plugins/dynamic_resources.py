@@ -60,6 +60,7 @@ class DynamicResources:
 
     name = _NAME
     per_pod = True
+    is_about_claims = True
     allows_parallel_pre_bind = True
     waits_in_pre_bind = False
 

@@ -46,6 +46,7 @@ class VolumeBinding:
 
     name = _NAME
     per_pod = True
+    is_about_claims = True
     allows_parallel_pre_bind = True
     waits_in_pre_bind = False
 
