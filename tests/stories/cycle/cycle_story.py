@@ -20,7 +20,7 @@ class CycleStory:
 
     def __init__(self) -> None:
         self.bench = Bench()
-        self._refused: list[str] = []
+        self._refused: dict[str, int] = {}
         self._submit = self.bench.transport.submit
         self.bench.transport.submit = self._flaky  # type: ignore[method-assign]
 
@@ -38,9 +38,10 @@ class CycleStory:
 
     def _flaky(self, request: Request, on_done: OnDone) -> None:
         kind = request.subresource or request.resource
-        if kind in self._refused:
-            self._refused.remove(kind)
-            self.bench.transport._answers.append((on_done, Response(409, message="the object has been modified")))
+        code = self._refused.pop(kind, None) if request.verb != "get" else None
+        if code is not None:
+            text = "the object has been modified" if code == 409 else "not allowed"
+            self.bench.transport._answers.append((on_done, Response(code, message=text)))
         else:
             self._submit(request, on_done)
 
@@ -71,9 +72,9 @@ class CycleStory:
         self.bench.transport.put("pods", pod_tree(name, **more))
         return []
 
-    def do_refuse(self, kind: str) -> list[str]:
-        """The next request of this kind (a subresource or a resource) is a conflict."""
-        self._refused.append(kind)
+    def do_refuse(self, kind: str, code: str = "409") -> list[str]:
+        """The next request of this kind (a subresource or a resource) is a conflict, or refused with another code."""
+        self._refused[kind] = int(code)
         return []
 
     def do_watch(self) -> list[str]:

@@ -9,11 +9,8 @@ from apportion.api.selectors import compile_node_selector
 from apportion.api.view import NodeSelector
 from apportion.sched.framework.columns import ZeroScore
 from apportion.sched.framework.commands import (
-    AddClaimFinalizer,
-    AllocateClaim,
     Command,
     DeallocateClaim,
-    ReserveClaim,
     UnreserveClaim,
 )
 from apportion.sched.framework.diagnosis import Diagnosis
@@ -26,6 +23,7 @@ from apportion.sched.framework.plugin import (
 from apportion.sched.framework.status import Status, error, unresolvable, unschedulable
 from apportion.sched.framework.waits import CommandGenerator
 from apportion.sched.plugins.claim_lookup import find_claims, name_claims
+from apportion.sched.plugins.claim_writes import ClaimWriter
 from apportion.sched.plugins.device_columns import DeviceColumn, DeviceScore
 from apportion.sched.plugins.handle import Handle
 from apportion.sched.queue import (
@@ -37,9 +35,8 @@ from apportion.sched.queue import (
     Hint,
     Registration,
 )
-from apportion.sched.state import ClaimInfo, PodInfo, consumer_of
+from apportion.sched.state import ClaimInfo, PodInfo
 
-FINALIZER = "resource.kubernetes.io/delete-protection"
 _COLUMNS_MAX = 512
 _NAME = "DynamicResources"
 
@@ -70,7 +67,7 @@ class DynamicResources:
         self._allocator = Allocator(handle.state.devices)
         self._columns: dict[tuple[object, ...], DeviceColumn] = {}
         self._zero = ZeroScore()
-        self._is_timed = handle.gates.enabled("DRADeviceBindingConditions")
+        self._writer = ClaimWriter(handle.state, self.name, handle.gates.enabled("DRADeviceBindingConditions"))
 
     # ---- before the queue ---------------------------------------------------------------------------------
 
@@ -193,59 +190,9 @@ class DynamicResources:
         """Write allocations and reservations, claim by claim; the first that fails stops the binding."""
         assert isinstance(state, ClaimState)
         for claim in state.claims:
-            current = self._state.claims.find(claim.key)
-            if current is None or current.uid != claim.uid:
-                return error(self.name, f"claim {claim.meta.name} got deleted in the meantime")
-            if current.is_reserved_for(pod.uid):
-                continue
-            allocation = state.allocations.get(claim.uid)
-            if allocation is not None:
-                status = yield from self._allocate(pod, current, allocation)
-            else:
-                status = yield from self._reserve(pod, current)
+            status = yield from self._writer.write(pod, claim, state.allocations.get(claim.uid))
             if status is not None:
                 return status
-        return None
-
-    def _allocate(self, pod: PodInfo, claim: ClaimInfo, allocation: AllocationResult) -> CommandGenerator:
-        """Add the finalizer if it is missing, then write allocation and first consumer in one go."""
-        meta = claim.meta
-        if claim.allocation is not None:
-            return error(self.name, f"claim {meta.name} was allocated elsewhere in the meantime")
-        version = meta.resource_version
-        if FINALIZER not in meta.finalizers:
-            finalizers = (*meta.finalizers, FINALIZER)
-            outcome = yield AddClaimFinalizer(meta.namespace, meta.name, meta.uid, version, finalizers)
-            if not outcome.is_ok:
-                return error(self.name, f"add finalizer to claim {meta.name}: {outcome.message}")
-            version = self._state.claims.read(outcome.body).meta.resource_version
-        consumer = consumer_of(pod.uid, pod.name)
-        outcome = yield AllocateClaim(
-            meta.namespace, meta.name, meta.uid, version, allocation, consumer, self._is_timed
-        )
-        if not outcome.is_ok:
-            return error(self.name, f"allocate claim {meta.name}: {outcome.message}")
-        self._state.claims.assume(self._state.claims.read(outcome.body))
-        self._state.claims.remove_pending(claim.key, meta.uid, force=True)
-        return None
-
-    def _reserve(self, pod: PodInfo, claim: ClaimInfo) -> CommandGenerator:
-        meta = claim.meta
-        if claim.allocation is None:
-            return error(self.name, f"claim {meta.name} got deallocated elsewhere in the meantime")
-        consumer = consumer_of(pod.uid, pod.name)
-        outcome = yield ReserveClaim(
-            meta.namespace,
-            meta.name,
-            meta.uid,
-            meta.resource_version,
-            claim.allocation,
-            consumer,
-            is_first=not claim.status.reserved_for,
-        )
-        if not outcome.is_ok:
-            return error(self.name, f"reserve claim {meta.name}: {outcome.message}")
-        self._state.claims.assume(self._state.claims.read(outcome.body))
         return None
 
     # ---- events -------------------------------------------------------------------------------------------
