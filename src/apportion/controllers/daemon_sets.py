@@ -136,7 +136,8 @@ class DaemonSetController(WorkloadController):
         if max(len(gone), len(missing)) > BURST_MAX:
             self.queue.add(owner.key)  # the rest at the next look
         for node in missing[:BURST_MAX]:
-            yield from self._pod_control.create(owner, make_daemon_template(owner, node, look.revision_hash))
+            template = make_daemon_template(owner, node, look.revision_hash)
+            yield from self._pod_control.create(owner, template, slot=f"{node} {look.revision_hash}")
         for pod in gone[:BURST_MAX]:
             yield from self._pod_control.delete(owner, pod)
 

@@ -27,21 +27,22 @@ class PodControl:
         self._pods = pods
         self._recorder = recorder
         self._rng = rng
-        # names of pods of which nobody knows whether they were created, by the owner's uid and the prefix
-        self._uncertain: dict[tuple[str, str], str] = {}
+        # names of pods of which nobody knows whether they were created, by the owner's uid, the prefix and the slot
+        self._uncertain: dict[tuple[str, str, str], str] = {}
 
     # ---- creating -----------------------------------------------------------------------------------------
 
-    def create(self, owner: Workload, template: Tree, prefix: str = "") -> Steps[Pod]:
+    def create(self, owner: Workload, template: Tree, prefix: str = "", slot: str = "") -> Steps[Pod]:
         """Create a pod from a template under a generated name; raises Refused.
 
-        The name is drawn here: an answer that was lost leaves the name behind, and the next attempt finds the pod.
+        The name is drawn here: an answer that was lost leaves the name behind, and the next attempt to fill the same
+        ``slot``, among whose pods the owner makes no difference, finds the pod.
         """
         prefix = (prefix or f"{owner.name}-")[:PREFIX_MAX]
         body = make_pod(owner, template)
         body["metadata"]["generateName"] = prefix
         try:
-            pod = yield from self._create_named(owner, body, prefix)
+            pod = yield from self._create_named(owner, body, prefix, slot)
         except Refused as refusal:
             if not refusal.is_namespace_ending:
                 message = f"Error creating: {refusal}"
@@ -50,8 +51,10 @@ class PodControl:
         yield from self._recorder.record(owner, "Normal", "SuccessfulCreate", f"Created pod: {pod.name}")
         return pod
 
-    def _create_named(self, owner: Workload, body: Tree, prefix: str) -> Steps[Pod]:
-        place = (owner.uid, prefix)
+    def _create_named(self, owner: Workload, body: Tree, prefix: str, slot: str) -> Steps[Pod]:
+        place = (owner.uid, prefix, slot)
+        if self._pods.find(owner.namespace, self._uncertain.get(place, "")) is not None:
+            del self._uncertain[place]  # the watch has told of it: this is about another pod
         for attempt in range(_ATTEMPTS_MAX):
             name = self._uncertain.get(place) or prefix + self._rng.suffix()
             body["metadata"]["name"] = name
