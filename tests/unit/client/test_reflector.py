@@ -264,9 +264,9 @@ def test_closed_is_closed() -> None:
     assert early.run(10) == [] and early.api.calls == ["list 500"]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(30))
 def test_whatever_breaks_the_picture_is_right_in_the_end(seed: int) -> None:
-    """110 cuts, 25 half lines, 10 lost histories and failing lists for each seed; `Cache` checks every event."""
+    """Over all seeds 3,500 cuts, 700 half lines and 700 lost histories; `Cache` checks every event."""
     rng = Rng(seed)
     rig = Rig("a", "b", "c", seed=seed)
     api = rig.api
@@ -277,7 +277,7 @@ def test_whatever_breaks_the_picture_is_right_in_the_end(seed: int) -> None:
         else:
             api.put(name, uid=api.objects.get(name, {}).get("metadata", {}).get("uid", f"u{step}"))
         _break(rng, rig)
-        api.run(rng.below(3) * 0.5)
+        api.run(rng.below(4) * 1.5)
     api.list_faults.clear()
     api.watch_faults.clear()
     api.run(200)
