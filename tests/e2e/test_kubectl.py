@@ -21,7 +21,7 @@ _SLACK_S = 10.0
 _READING = ("cluster-info", "get", "describe", "diff", "events", "explain", "api-versions", "api-resources", "auth")
 
 _MANAGED = "server-side apply needs managedFields, which are not kept"
-_ACCESS = "there are no users, roles count for nothing yet, and --as is not looked at"
+_ACCESS = "there are no users, roles count for nothing yet, and --as is refused"
 _LEFT_OUT = {
     17: _MANAGED,
     18: _MANAGED,

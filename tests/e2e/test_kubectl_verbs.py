@@ -131,6 +131,9 @@ def test_scaling_and_asking_who_what_and_which_version(start_cluster: Callable[.
     assert "Server Version: v1.37" in cluster.run("version").stdout
     for path in ("/livez", "/readyz", "/healthz"):
         assert cluster.run("get", "--raw", path).stdout == "ok"
+    assert cluster.run("get", "--raw", "/readyz?verbose").stdout.endswith("readyz check passed\n")
+    refused = cluster.run("get", "pods", "--as=somebody")
+    assert refused.rc == 1 and "users cannot be impersonated" in refused.stderr
     assert "FIELD: containers <[]Container>" in cluster.run("explain", "pod.spec.containers").stdout
 
 

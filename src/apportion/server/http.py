@@ -106,6 +106,8 @@ class HttpServer:
         except web.HTTPRequestEntityTooLarge:
             body = bytes(BODY_BYTES_MAX + 1)  # the server words the refusal
         headers = http.headers
+        if any(name.lower().startswith("impersonate-") for name in headers):
+            return _to_http(_refuse_impersonation())
         request = ApiRequest(
             http.method,
             http.rel_url.raw_path,
@@ -180,6 +182,12 @@ class HttpServer:
 async def _wait(changed: asyncio.Event, timeout_s: float) -> None:
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(changed.wait(), timeout_s)
+
+
+def _refuse_impersonation() -> ApiResponse:
+    """Nobody may believe that a request had only the rights of another user."""
+    text = "users cannot be impersonated: this server knows no users, whoever reaches it may do everything"
+    return ApiResponse(403, errors.encode_status(errors.ApiError(403, "Forbidden", text, {})))
 
 
 def _to_http(response: ApiResponse) -> web.Response:

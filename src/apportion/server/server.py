@@ -108,7 +108,7 @@ class Server:
     def _serve_document(self, request: ApiRequest) -> ApiResponse:
         """Answer the paths beside the objects."""
         if request.path.rstrip("/") in _HEALTH:
-            return ApiResponse(200, b"ok", TEXT_TYPE)
+            return _print_health(request)
         if request.path == "/openapi/v2":
             return ApiResponse(200, get_openapi_v2(), OPENAPI_V2_TYPE)
         if request.path == "/version":
@@ -120,6 +120,14 @@ class Server:
         if document is not None:
             return ApiResponse(200, document)
         return ApiResponse(404, b"404 page not found\n", TEXT_TYPE)
+
+
+def _print_health(request: ApiRequest) -> ApiResponse:
+    """Answer "ok", or with ``verbose`` the checks one by one: there is only the one that somebody answers."""
+    name = request.path.strip("/")
+    is_verbose = any(n == "verbose" for n, _ in Parameters.parse(request.query).pairs)
+    text = f"[+]ping ok\n{name} check passed\n" if is_verbose else "ok"
+    return ApiResponse(200, text.encode(), TEXT_TYPE)
 
 
 def is_watch(request: ApiRequest) -> bool:

@@ -66,6 +66,42 @@ def test_a_device_taint_keeps_the_time_it_was_added() -> None:
     assert kept == {**taint, "timeAdded": added}
 
 
+def test_a_pod_is_completed_to_the_last_corner() -> None:
+    tree = pod("p")
+    field = {"fieldRef": {"fieldPath": "metadata.name"}}
+    amount = {"resourceFieldRef": {"resource": "limits.cpu", "containerName": "c"}}
+    tree["spec"]["containers"] = [
+        {
+            "name": "c",
+            "image": "i",
+            "env": [{"name": "A", "valueFrom": field}, {"name": "B", "valueFrom": amount}],
+            "lifecycle": {"preStop": {"httpGet": {"port": 80}}},
+            "readinessProbe": {"grpc": {"port": 1}},
+        }
+    ]
+    token = {"serviceAccountToken": {"path": "t"}}
+    items = [{"path": "n", **field}]
+    tree["spec"]["volumes"] = [
+        {"name": "v", "projected": {"sources": [token, {"downwardAPI": {"items": items}}]}},
+        {"name": "w", "downwardAPI": {"items": items}},
+        {"name": "x"},
+    ]
+    tree["spec"]["serviceAccount"] = "robot"
+    spec = Api().create(PODS, tree)["spec"]
+    (container,) = spec["containers"]
+    full = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}
+    assert container["env"][0]["valueFrom"] == full
+    assert container["env"][1]["valueFrom"]["resourceFieldRef"]["divisor"] == "0"
+    assert container["lifecycle"]["preStop"]["httpGet"] == {"port": 80, "path": "/", "scheme": "HTTP"}
+    assert container["readinessProbe"]["grpc"] == {"port": 1, "service": ""}
+    projected, downward, empty = spec["volumes"]
+    sources = projected["projected"]["sources"]
+    assert sources[0]["serviceAccountToken"] == {"path": "t", "expirationSeconds": 3600}
+    assert sources[1]["downwardAPI"]["items"] == downward["downwardAPI"]["items"] == [{"path": "n", **full}]
+    assert empty["emptyDir"] == {}
+    assert spec["serviceAccountName"] == "robot"
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [

@@ -11,6 +11,7 @@ _COMPUTE: Final = ("cpu", "memory")
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE: Final = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 _MODE: Final = 420
+_TOKEN_LIFE_S: Final = 3600
 
 
 def complete_pod_spec(spec: Tree) -> Tree:
@@ -28,8 +29,9 @@ def complete_pod_spec(spec: Tree) -> Tree:
             spec[name] = [_complete_container(c) for c in spec[name]]
     if isinstance(spec.get("volumes"), list):
         spec["volumes"] = [_complete_volume(v) for v in spec["volumes"]]
-    if spec.get("serviceAccountName"):
-        spec["serviceAccount"] = spec["serviceAccountName"]
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")  # the older name of the same
+    if account:
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
     return spec
 
 
@@ -46,6 +48,10 @@ def _complete_container(container: Tree) -> Tree:
     for name in _PROBES:
         if name in done:
             done[name] = _complete_probe(done[name])
+    if "lifecycle" in done:
+        done["lifecycle"] = {
+            n: _complete_handler(h) if isinstance(h, dict) else h for n, h in done["lifecycle"].items()
+        }
     if "env" in done:
         done["env"] = [_complete_variable(e) for e in done["env"]]
     return done
@@ -60,18 +66,32 @@ def _get_pull_policy(image: str) -> str:
 
 
 def _complete_probe(probe: Tree) -> Tree:
-    done = {**_PROBE, **probe}
+    return _complete_handler({**_PROBE, **probe})
+
+
+def _complete_handler(handler: Tree) -> Tree:
+    done = dict(handler)
     if "httpGet" in done:
         done["httpGet"] = {"path": "/", "scheme": "HTTP", **done["httpGet"]}
+    if "grpc" in done:
+        done["grpc"] = {"service": "", **done["grpc"]}
     return done
 
 
 def _complete_variable(variable: Tree) -> Tree:
-    reference = (variable.get("valueFrom") or {}).get("fieldRef")
-    if reference is None:
-        return variable
-    source = {**variable["valueFrom"], "fieldRef": {"apiVersion": "v1", **reference}}
-    return {**variable, "valueFrom": source}
+    return (
+        {**variable, "valueFrom": _complete_references(variable["valueFrom"])} if "valueFrom" in variable else variable
+    )
+
+
+def _complete_references(source: Tree) -> Tree:
+    """Return a source of values with what its references to the pod's own fields leave out."""
+    done = dict(source)
+    if "fieldRef" in done:
+        done["fieldRef"] = {"apiVersion": "v1", **done["fieldRef"]}
+    if "resourceFieldRef" in done:
+        done["resourceFieldRef"] = {"divisor": "0", **done["resourceFieldRef"]}
+    return done
 
 
 def _complete_volume(volume: Tree) -> Tree:
@@ -79,10 +99,31 @@ def _complete_volume(volume: Tree) -> Tree:
         return {**volume, "emptyDir": {}}
     for name in ("configMap", "secret", "downwardAPI", "projected"):
         if name in volume:
-            return {**volume, name: {"defaultMode": _MODE, **volume[name]}}
+            return {**volume, name: _complete_files(name, {"defaultMode": _MODE, **volume[name]})}
+    if "ephemeral" in volume and isinstance(volume["ephemeral"].get("volumeClaimTemplate"), dict):
+        template = volume["ephemeral"]["volumeClaimTemplate"]
+        template = {**template, "spec": {"volumeMode": "Filesystem", **(template.get("spec") or {})}}
+        return {**volume, "ephemeral": {**volume["ephemeral"], "volumeClaimTemplate": template}}
     if "hostPath" in volume:
         return {**volume, "hostPath": {"type": "", **volume["hostPath"]}}
     return volume
+
+
+def _complete_files(kind: str, files: Tree) -> Tree:
+    if kind == "downwardAPI" and "items" in files:
+        return {**files, "items": [_complete_references(i) for i in files["items"]]}
+    if kind == "projected":
+        return {**files, "sources": [_complete_projection(s) for s in files.get("sources") or ()]}
+    return files
+
+
+def _complete_projection(source: Tree) -> Tree:
+    done = dict(source)
+    if "serviceAccountToken" in done:
+        done["serviceAccountToken"] = {"expirationSeconds": _TOKEN_LIFE_S, **done["serviceAccountToken"]}
+    if "downwardAPI" in done:
+        done["downwardAPI"] = _complete_files("downwardAPI", done["downwardAPI"])
+    return done
 
 
 # ---- quality of service -----------------------------------------------------------------------------------
