@@ -35,12 +35,13 @@ class Late(Transport):
 
     def watch(self, resource: str, sink: WatchSink, on_synced: OnSynced | None = None) -> WatchHandle:
         def arrived(frame: bytes) -> None:
-            if resource == self.late:
+            if resource == self.late and handle.has_synced:  # what existed at the start is never late
                 self._held.append((sink, frame))
             else:
                 sink(frame)
 
-        return self._inner.watch(resource, arrived, on_synced)
+        handle = self._inner.watch(resource, arrived, on_synced)
+        return handle
 
     def release(self) -> None:
         """Deliver what was held."""
