@@ -5,30 +5,21 @@ from typing import ClassVar, Final
 import orjson
 
 from apportion.base import Clock, Rng
-from apportion.client import STRATEGIC_MERGE_PATCH, Request, Task
+from apportion.client import Request, Task
 from apportion.controllers.conditions import find_condition
 from apportion.controllers.informers import Informers
 from apportion.controllers.job_look import JobLook
 from apportion.controllers.job_pods import (
     FINALIZER,
-    INDEX_FAILURES,
-    INDEX_IGNORED,
     Backoff,
-    choose_surplus,
-    get_backoff_s,
-    get_end_s,
-    get_failures,
     has_finalizer,
-    list_first_pending,
-    make_template,
 )
-from apportion.controllers.job_policies import judge_failed_pod
+from apportion.controllers.job_scaling import JobScaler
 from apportion.controllers.job_tracking import is_settled, note_finished_pods, settle_uncounted
 from apportion.controllers.object_cache import Item
-from apportion.controllers.pod_control import PREFIX_MAX
 from apportion.controllers.steps import Refused, Steps, change, send
 from apportion.controllers.times import format_time, parse_time
-from apportion.controllers.workload_controller import BURST_MAX, WorkloadController
+from apportion.controllers.workload_controller import WorkloadController
 from apportion.controllers.workload_objects import Pod, Workload
 
 MANAGER: Final = "kubernetes.io/job-controller"
@@ -44,6 +35,7 @@ class JobController(WorkloadController):
 
     def __init__(self, informers: Informers, clock: Clock, rng: Rng) -> None:
         super().__init__(informers, clock, rng)
+        self._scaler = JobScaler(self._pod_control, self._pods, self.queue)
         self._backoffs: dict[str, Backoff] = {}  # by the job's key
         self._strays: dict[str, dict[str, None]] = {}  # pods that a finalizer holds for a job that may be gone
 
@@ -92,20 +84,7 @@ class JobController(WorkloadController):
             response = yield from send(Request("get", self.resource, pod.metadata.namespace, reference.name), 404)
             if response.code < 300 and orjson.loads(response.body)["metadata"]["uid"] == reference.uid:
                 return
-        yield from self._free(pod)
-
-    def _free(self, pod: Pod) -> Steps[None]:
-        """Take the finalizer of a pod."""
-        body = {"metadata": {"uid": pod.uid, "$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
-        meta = pod.metadata
-        request = Request(
-            "patch", "pods", meta.namespace, meta.name, orjson.dumps(body), content_type=STRATEGIC_MERGE_PATCH
-        )
-        response = yield from change(request, pod.uid)
-        if response is not None:
-            self._pods.confirm(response.body)
-        else:
-            self._pods.forget(pod)
+        yield from self._scaler.free(pod)
 
     def _list_pods(self, owner: Workload) -> list[Pod]:
         """Leave out what has ended and is accounted for: that may be very many."""
@@ -146,7 +125,7 @@ class JobController(WorkloadController):
         self._forget(job.key)
         for pod in self._pods.open_of(job.uid):
             if has_finalizer(pod):
-                yield from self._free(pod)
+                yield from self._scaler.free(pod)
         ttl = job.spec.get("ttlSecondsAfterFinished")
         if ttl is None or job.is_deleted:
             return
@@ -168,7 +147,7 @@ class JobController(WorkloadController):
             self.queue.add_deadline(look.job.key, deadline_s)
         if look.job.is_deleted:
             return
-        yield from self._manage(look)
+        yield from self._scaler.manage(look)
         active = any(p.is_active for p in self._pods.open_of(look.job.uid))
         if look.completions is None:
             is_complete = look.succeeded > 0 and not active
@@ -191,73 +170,6 @@ class JobController(WorkloadController):
             if deadline_s is not None:
                 self.queue.add_deadline(look.job.key, deadline_s)
 
-    # ---- pods ---------------------------------------------------------------------------------------------
-
-    def _manage(self, look: JobLook) -> Steps[None]:
-        """Either delete or create pods; both in one look could give an index two pods."""
-        active = len(look.active)
-        indexed = look.completions if look.is_indexed else None
-        if look.is_suspended:
-            yield from self._remove(look, choose_surplus(look.active, indexed, active, look.now_s))
-            return
-        if look.completions is None:
-            wanted = active if look.succeeded > 0 else look.parallelism
-        else:
-            wanted = max(min(look.completions - look.succeeded, look.parallelism), 0)
-        surplus = choose_surplus(look.active, indexed, max(active - wanted, 0), look.now_s)
-        if surplus:
-            yield from self._remove(look, surplus)
-            return
-        terminating = look.terminating if look.replaces_failed_only else 0
-        missing = wanted - terminating - active
-        if missing > 0:
-            yield from self._add(look, missing)
-
-    def _remove(self, look: JobLook, pods: list[Pod]) -> Steps[None]:
-        """Delete pods that are too many; without finalizer they do not count as failures."""
-        if len(pods) > BURST_MAX:
-            self.queue.add(look.job.key)
-        for pod in pods[:BURST_MAX]:
-            yield from self._free(pod)
-            yield from self._pod_control.delete(look.job, pod)
-
-    def _add(self, look: JobLook, missing: int) -> Steps[None]:
-        if look.limit_per_index is None:
-            wait_s = look.backoff.get_remaining_s(look.now_s)
-            if wait_s > 0:
-                self.queue.add_after(look.job.key, wait_s)
-                return
-        if missing > BURST_MAX:
-            self.queue.add(look.job.key)
-        indexes: list[int | None] = [None] * min(missing, BURST_MAX)
-        if look.is_indexed:
-            indexes = [*self._choose_indexes(look, min(missing, BURST_MAX))]
-        for index in indexes:
-            template = make_template(look.spec["template"], look.job.name, index, _count_failures(look, index))
-            prefix = "" if index is None else _get_prefix(look.job.name, index)
-            yield from self._pod_control.create(look.job, template, prefix)
-            if index is not None:
-                look.delayed.pop(index, None)  # its successor knows of it
-
-    def _choose_indexes(self, look: JobLook, count: int) -> list[int]:
-        """Return the indexes that get a pod now; those that failed of late get theirs later."""
-        busy = {
-            look.find_index(p) for p in look.pods if p.is_active or (look.replaces_failed_only and p.is_terminating)
-        }
-        done = (look.done_indexes, look.failed_indexes)
-        pending = list_first_pending(count, look.completions or 0, done, {i for i in busy if i is not None})
-        waits = {i: self._get_wait_s(look, i) for i in pending}
-        later = [w for w in waits.values() if w > 0]
-        if later:
-            self.queue.add_after(look.job.key, min(later))
-        return [i for i in pending if waits[i] <= 0]
-
-    def _get_wait_s(self, look: JobLook, index: int) -> float:
-        pod = look.delayed.get(index) if look.limit_per_index is not None else None
-        if pod is None:
-            return 0.0
-        return get_end_s(pod) + get_backoff_s(sum(get_failures(pod)) + 1) - look.now_s
-
     # ---- status -------------------------------------------------------------------------------------------
 
     def _track(self, look: JobLook) -> Steps[None]:
@@ -267,7 +179,7 @@ class JobController(WorkloadController):
         yield from self._write(look)
         self._backoffs[look.job.key] = look.backoff
         for pod in noted:
-            yield from self._free(pod)
+            yield from self._scaler.free(pod)
         look.set_pods(self._list_pods(look.job))
         settle_uncounted(look, {p.uid for p in look.pods if has_finalizer(p)})
         is_over = final is not None and is_settled(look)
@@ -305,24 +217,3 @@ class JobController(WorkloadController):
             text = "Too many succeeded pods running after completion count reached"
             yield from self._recorder.record(look.job, "Warning", "TooManySucceededPods", text)
         yield from self._recorder.record(look.job, "Normal", "Completed", "Job completed")
-
-
-def _get_prefix(name: str, index: int) -> str:
-    """Return what the name of an index's pod begins with; of a long name the end goes, not the index."""
-    suffix = f"-{index}-"
-    return name[: PREFIX_MAX - len(suffix)] + suffix
-
-
-def _count_failures(look: JobLook, index: int | None) -> dict[str, int]:
-    """Return the annotations that tell the next pod of an index what went before."""
-    if index is None or look.limit_per_index is None:
-        return {}
-    pod = look.delayed.get(index)
-    if pod is None:
-        return {INDEX_FAILURES: 0}
-    counted, ignored = get_failures(pod)
-    if judge_failed_pod(look.failure_policy, pod).action == "Ignore":
-        ignored += 1
-    else:
-        counted += 1
-    return {INDEX_FAILURES: counted, **({INDEX_IGNORED: ignored} if ignored else {})}
