@@ -121,6 +121,20 @@ def test_a_pod_is_run_waited_for_described_and_deleted(start_cluster: Callable[.
 
 
 @pytest.mark.slow
+def test_a_drain_waits_for_a_disruption_budget(start_cluster: Callable[..., Cluster]) -> None:
+    cluster = start_cluster("--nodes", "2")
+    cluster.run("create", "deployment", "d", "--image=i", "--replicas=4")
+    assert cluster.run("rollout", "status", "deployment/d", "--timeout=20s").rc == 0
+    cluster.run("create", "pdb", "d", "--selector=app=d", "--min-available=3")
+    assert cluster.run("wait", "--for=jsonpath={.status.disruptionsAllowed}=1", "pdb/d", "--timeout=10s").rc == 0
+    drained = cluster.run("drain", "node-0", "--timeout=40s")
+    assert drained.stdout.endswith("node/node-0 drained\n")
+    assert "Cannot evict pod as it would violate the pod's disruption budget." in drained.stderr
+    nodes = {p["spec"].get("nodeName") for p in show(cluster, "pods")["items"]}
+    assert "node-0" not in nodes
+
+
+@pytest.mark.slow
 def test_scaling_and_asking_who_what_and_which_version(start_cluster: Callable[..., Cluster]) -> None:
     cluster = start_cluster("--kubelets", "none")
     cluster.run("create", "deployment", "d", "--image=i")

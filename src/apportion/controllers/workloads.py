@@ -8,6 +8,7 @@ from apportion.client import Transport
 from apportion.controllers.controller import Controller
 from apportion.controllers.daemon_sets import DaemonSetController
 from apportion.controllers.deployments import DeploymentController
+from apportion.controllers.disruptions import DisruptionController
 from apportion.controllers.informers import Informers
 from apportion.controllers.jobs import JobController
 from apportion.controllers.replica_sets import ReplicaSetController, ReplicationControllerController
@@ -27,4 +28,5 @@ _CONTROLLERS: tuple[type[WorkloadController], ...] = (
 def make_workload_controllers(transport: Transport, clock: Clock, rng: Rng) -> Sequence[Controller[Any]]:
     """Return the controllers of all workloads; pods are watched and decoded once for all of them."""
     informers = Informers(transport)
-    return [make(informers, clock, rng.fork(make.kind)) for make in _CONTROLLERS]
+    workloads = [make(informers, clock, rng.fork(make.kind)) for make in _CONTROLLERS]
+    return [*workloads, DisruptionController(informers, clock)]
