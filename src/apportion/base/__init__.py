@@ -1,5 +1,6 @@
 """What every room may use: errors, the clock and seeded randomness."""
 
+from apportion.base.change_log import ChangeLog
 from apportion.base.clock import Clock, VirtualClock
 from apportion.base.errors import (
     ApportionError,
@@ -13,6 +14,7 @@ from apportion.base.rng import Rng
 
 __all__ = [
     "ApportionError",
+    "ChangeLog",
     "Clock",
     "ConfigError",
     "InputError",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from apportion.sched.framework import ClearNomination, Command, DeletePod, EmitEvent, MarkDisrupted
 from apportion.sched.queue import Nominator
-from apportion.sched.state import ClusterState, PodInfo
+from apportion.sched.state import PodInfo
 
 PREEMPTED = "preempted to accommodate a higher priority pod"
 
@@ -26,17 +26,6 @@ def preempted_event(pod: PodInfo, victim: PodInfo, node_name: str, in_memory: bo
     if in_memory:
         note += " (in kube-scheduler memory)."
     return EmitEvent(victim.namespace, victim.name, victim.uid, "Normal", "Preempted", "Preempting", note)
-
-
-def nominated_rows(state: ClusterState, nominator: Nominator[PodInfo], pod: PodInfo) -> dict[int, list[PodInfo]]:
-    """Return by row the pods of equal or higher priority that are expected there, ``pod`` itself left out."""
-    found: dict[int, list[PodInfo]] = {}
-    for name in nominator.node_names():
-        row = state.nodes.row_of.get(name)
-        others = [p for p in nominator.for_node(name) if p.priority >= pod.priority and p.uid != pod.uid]
-        if row is not None and others:
-            found[row] = others
-    return found
 
 
 def lower_nominations(nominator: Nominator[PodInfo], pod: PodInfo, node_name: str) -> list[PodInfo]:

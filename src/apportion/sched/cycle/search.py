@@ -6,23 +6,23 @@ from typing import Final
 import numpy as np
 
 from apportion.base import Rng
-from apportion.sched.cycle.preemption import nominated_rows
+from apportion.sched.cycle.contested import Contested
 from apportion.sched.framework import (
     Code,
     Diagnosis,
+    ExpectedPods,
     NodeProbe,
     Plan,
     Planner,
     PostFilterResult,
     Profile,
     Ranking,
-    Status,
     diagnose,
 )
 from apportion.sched.queue import Nominator
 from apportion.sched.state import ClusterState, Int64s, PodInfo
 
-CONTESTED_MAX: Final = 65536
+CONTESTED_MAX: Final = 64
 SAMPLE_MIN: Final = 100  # fewer nodes than this are never sampled
 
 
@@ -37,8 +37,7 @@ class NodeSearch:
         self._nominator = nominator
         self._rng = rng
         self._planners = {name: Planner(state, profile) for name, profile in profiles.items()}
-        self._contested: dict[tuple[object, ...], Status | None] = {}
-        self._contested_for: tuple[object, ...] = ()
+        self._contested_by_sort: dict[tuple[object, ...], Contested] = {}  # by columns and priority
         self._next_start = 0  # where the next sampled search begins
 
     def plan(self, pod: PodInfo) -> Plan:
@@ -57,10 +56,9 @@ class NodeSearch:
             return None
         ranking.refresh()
         ranked = ranking.ranked
-        contested = self._find_contested(pod, plan)
-        if contested:
-            ranked = ranked.copy()
-            ranked[list(contested)] = -1
+        contested = self._contested(pod, plan)
+        if contested is not None and contested.groups:
+            ranked = np.where(contested.blocked, -1, ranked)
         nominated = self._nominator.find_node(pod.uid) or pod.nominated_node_name
         if nominated:
             row = self._state.nodes.row_of.get(nominated)
@@ -92,35 +90,23 @@ class NodeSearch:
         self._next_start = (int(sample[-1]) + 1) % nodes.rows
         return _highest(ranked, sample)
 
-    def _find_contested(self, pod: PodInfo, plan: Plan) -> dict[int, Status]:
-        """Return the rows that would do but for pods of equal or higher priority that are expected there, and why.
-
-        Answers are kept for pods with the same columns and priority until the row or who is expected there changes.
-        """
-        if not self._nominator.node_names() or plan.ranking is None:
-            return {}
-        ranked, versions = plan.ranking.ranked, self._state.nodes.version
+    def _contested(self, pod: PodInfo, plan: Plan) -> Contested | None:
+        """Return the rows that would do but for the pods that are expected there; None when nobody is expected."""
+        if not self._nominator or plan.ranking is None:
+            return None
         probe = self._probe(pod, plan)
-        expected = probe.expected_uids()
-        columns = (probe.columns, pod.priority)
-        if columns != self._contested_for or len(self._contested) > CONTESTED_MAX:
-            self._contested, self._contested_for = {}, columns
-        stamp = probe.sum_stamps()
-        found: dict[int, Status] = {}
-        for row, uids in expected.items():
-            if row >= len(ranked) or ranked[row] < 0:
-                continue
-            key = (row, int(versions[row]), uids, stamp)
-            if key not in self._contested:
-                self._contested[key] = probe.find_rejection(row)
-            status = self._contested[key]
-            if status is not None:
-                found[row] = status
+        key = (tuple(id(c) for c in probe.columns), pod.priority)
+        found = self._contested_by_sort.get(key)
+        if found is None:
+            if len(self._contested_by_sort) >= CONTESTED_MAX:
+                self._contested_by_sort.clear()
+            found = self._contested_by_sort[key] = Contested(self._state, probe.columns)
+        found.refresh(probe)
         return found
 
     def _probe(self, pod: PodInfo, plan: Plan) -> NodeProbe:
         columns = tuple(c for _, _, c in plan.filters)
-        return NodeProbe(self._state, columns, nominated_rows(self._state, self._nominator, pod))
+        return NodeProbe(self._state, columns, ExpectedPods(self._nominator, self._state.nodes, pod))
 
     # ---- no node ------------------------------------------------------------------------------------------
 
@@ -130,8 +116,9 @@ class NodeSearch:
             others = frozenset(plan.other_rejections)
             return Diagnosis(self._state.nodes.count, [], plan.rejected, others)
         found = diagnose(self._state.nodes, [c for _, _, c in plan.filters], plan.narrowed_by)
-        for row, status in self._find_contested(pod, plan).items():
-            found.groups.append((status, np.array([row], np.int64)))
+        contested = self._contested(pod, plan)
+        for status, rows in contested.groups.items() if contested is not None else ():
+            found.groups.append((status, np.array(sorted(rows), np.int64)))
         return found
 
     def post_filter(self, pod: PodInfo, plan: Plan, diagnosis: Diagnosis) -> PostFilterResult | None:

@@ -29,6 +29,7 @@ from apportion.sched.framework.commands import (
     UnreserveClaim,
 )
 from apportion.sched.framework.diagnosis import PRE_FILTER, Diagnosis, diagnose
+from apportion.sched.framework.expected import ExpectedPods
 from apportion.sched.framework.plan import Plan, Planner
 from apportion.sched.framework.plugin import (
     Hold,
@@ -60,6 +61,7 @@ __all__ = [
     "DeletePod",
     "Diagnosis",
     "EmitEvent",
+    "ExpectedPods",
     "FilterColumn",
     "GetClaim",
     "GetPod",

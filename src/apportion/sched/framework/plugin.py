@@ -4,7 +4,7 @@ Filter and Score plugins answer for all nodes at once, with columns (see ``colum
 no I/O: ``pre_bind`` is a generator that yields commands and is resumed with their outcomes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -14,6 +14,7 @@ import numpy as np
 from apportion.sched.framework.columns import FilterColumn, ScoreColumn
 from apportion.sched.framework.commands import Command
 from apportion.sched.framework.diagnosis import Diagnosis
+from apportion.sched.framework.expected import ExpectedPods
 from apportion.sched.framework.status import Status
 from apportion.sched.framework.waits import CommandGenerator
 from apportion.sched.queue import Registration
@@ -165,17 +166,13 @@ class PostBindPlugin(Protocol):
 class NodeProbe:
     """Asks whether a node would do as things stand now, also inside a trial.
 
-    ``nominated`` are, by row, the pods of equal or higher priority that are expected there: the pod must fit with
-    them and without them (RunFilterPluginsWithNominatedPods).
+    ``expected`` are the pods of equal or higher priority that are expected on nodes: the pod must fit with them and
+    without them (RunFilterPluginsWithNominatedPods).
     """
 
     state: ClusterState
     columns: tuple[FilterColumn, ...]
-    nominated: Mapping[int, Sequence[PodInfo]]
-
-    def expected_uids(self) -> dict[int, tuple[str, ...]]:
-        """Return by row the uids of the pods that are expected there."""
-        return {row: tuple(p.uid for p in pods) for row, pods in self.nominated.items()}
+    expected: ExpectedPods
 
     def sum_stamps(self) -> int:
         """Bring the columns up to date and return a number that rises when rows beyond the changed ones changed."""
@@ -185,7 +182,7 @@ class NodeProbe:
 
     def fits(self, row: int) -> bool:
         """Return whether the node in ``row`` would do; cheaper than asking for the reason."""
-        expected = self.nominated.get(row)
+        expected = self.expected.on(row)
         if expected:
             with self.state.trial() as trial:
                 for pod in expected:
@@ -203,7 +200,7 @@ class NodeProbe:
 
     def find_rejection(self, row: int) -> Status | None:
         """Return why the node in ``row`` is rejected, None if it is not."""
-        expected = self.nominated.get(row)
+        expected = self.expected.on(row)
         if expected:
             with self.state.trial() as trial:
                 for pod in expected:

@@ -32,7 +32,8 @@ class CandidateTable:
     def _resize(self, rows: int) -> None:
         self._status: npt.NDArray[np.int32] = np.zeros(rows, np.int32)
         self._seen: Int64s = np.full(rows, _UNKNOWN, np.int64)  # the version of the row that was worked out
-        self._expected: dict[int, tuple[str, ...]] = {}
+        self._cursor = -1  # in the log of nominations
+        self._own: tuple[int, ...] = ()  # a row that was worked out for a pod that is expected there itself
         self.costs: Int64s = np.zeros((5, rows), np.int64)
         self._victims: dict[int, Candidate] = {}
 
@@ -44,11 +45,13 @@ class CandidateTable:
         stamp = (probe.sum_stamps(), budgets_version)
         if stamp != self._stamp or len(self._seen) != len(versions):
             self._resize(len(versions))
-        expected = probe.expected_uids()
-        for row in self._expected.keys() | expected.keys():
-            if self._expected.get(row) != expected.get(row):
-                self._seen[row] = _UNKNOWN
-        self._expected = expected
+        changed = probe.expected.changed_rows(self._cursor)
+        own = probe.expected.own_row()
+        stale = range(len(versions)) if changed is None else changed
+        for row in (*stale, *self._own, *([] if own is None else [own])):
+            self._seen[row] = _UNKNOWN
+        self._cursor = probe.expected.nominator.changes.head
+        self._own = () if own is None else (own,)
         for row in rows[self._seen[rows] != versions[rows]].tolist():
             self._store(row, select_victims(self._state, pod, row, probe, budgets))
             self._seen[row] = versions[row]

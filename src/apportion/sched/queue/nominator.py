@@ -2,6 +2,7 @@
 
 from typing import Generic
 
+from apportion.base import ChangeLog
 from apportion.sched.queue.entity import PodT
 
 
@@ -12,9 +13,10 @@ class Nominator(Generic[PodT]):
     check, who knows the informer; upstream asks its pod lister here.
     """
 
-    __slots__ = ("_by_node", "_node_by_uid")
+    __slots__ = ("_by_node", "_node_by_uid", "changes")
 
     def __init__(self) -> None:
+        self.changes: ChangeLog[str] = ChangeLog()  # nodes whose nominations changed
         self._node_by_uid: dict[str, str] = {}
         self._by_node: dict[str, dict[str, PodT]] = {}
 
@@ -25,6 +27,7 @@ class Nominator(Generic[PodT]):
         if node:
             self._node_by_uid[pod.uid] = node
             self._by_node.setdefault(node, {})[pod.uid] = pod
+            self.changes.add(node)
 
     def update(self, old: PodT, new: PodT) -> None:
         """Follow a pod to its newer object.
@@ -45,6 +48,7 @@ class Nominator(Generic[PodT]):
             del pods[pod.uid]
             if not pods:
                 del self._by_node[node]
+            self.changes.add(node)
 
     def find_node(self, uid: str) -> str | None:
         """Return the node that a pod is nominated to."""
@@ -53,6 +57,9 @@ class Nominator(Generic[PodT]):
     def for_node(self, node_name: str) -> list[PodT]:
         """Return the pods nominated to a node, in the order of their nomination."""
         return list(self._by_node.get(node_name, {}).values())
+
+    def __bool__(self) -> bool:
+        return bool(self._by_node)
 
     def node_names(self) -> list[str]:
         """Return the nodes that have nominations, sorted."""

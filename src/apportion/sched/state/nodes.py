@@ -9,7 +9,8 @@ import numpy.typing as npt
 from apportion.api.core import Node, Taint
 from apportion.api.quantity import parse_quantity
 from apportion.api.view import ResourceList
-from apportion.sched.state.interning import ChangeLog, Interner
+from apportion.base import ChangeLog
+from apportion.sched.state.interning import Interner
 from apportion.sched.state.labels import Bools, Int32s, LabelColumn
 
 Int64s = npt.NDArray[np.int64]

@@ -13,8 +13,8 @@ from apportion.api.storage import (
     VolumeAttachment,
 )
 from apportion.api.view import View
+from apportion.base import ChangeLog
 from apportion.sched.state.assumed_views import AssumedViews
-from apportion.sched.state.interning import ChangeLog
 from apportion.sched.state.nodes import NodeTable
 from apportion.sched.state.volume_attachments import VolumeAttachments, drop_entry
 from apportion.sched.state.volume_usage import CsiVolume, VolumeUsage

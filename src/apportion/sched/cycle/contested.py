@@ -1,0 +1,73 @@
+"""Rows that would do for a pod but for other pods that are expected there."""
+
+import numpy as np
+
+from apportion.sched.framework import FilterColumn, NodeProbe, Status
+from apportion.sched.state import Bools, ClusterState
+
+
+class Contested:
+    """For pods with equal columns and priority: which rows are blocked, and why.
+
+    Work is proportional to the rows that changed and those whose expected pods did. ``blocked`` is [row] bool;
+    ``groups`` has the same rows by status.
+    """
+
+    def __init__(self, state: ClusterState, columns: tuple[FilterColumn, ...]) -> None:
+        self._nodes = state.nodes
+        self._columns = columns  # kept, so that their ids stay theirs
+        self._status: dict[int, Status] = {}
+        self._own: int | None = None  # a row that was judged for a pod that is expected there itself
+        self._stamp = -1
+        self._usage = -1
+        self._nominations = -1
+        self.groups: dict[Status, set[int]] = {}
+        self.blocked: Bools = np.zeros(0, np.bool_)
+
+    def refresh(self, probe: NodeProbe) -> None:
+        """Bring everything up to date for the pod of ``probe``."""
+        own = probe.expected.own_row()
+        rows = self._find_stale(probe)
+        for row in dict.fromkeys([*rows, *(r for r in (self._own, own) if r is not None)]):
+            self._set(row, self._judge(row, probe))
+        self._own = own
+        # the trials have put everything back
+        self._stamp = probe.sum_stamps()
+        self._usage = self._nodes.usage.head
+        self._nominations = probe.expected.nominator.changes.head
+
+    def _find_stale(self, probe: NodeProbe) -> list[int]:
+        changed = self._nodes.usage.since(self._usage, 1024) if self._usage >= 0 else None
+        expected = probe.expected.changed_rows(self._nominations)
+        is_known = probe.sum_stamps() == self._stamp and len(self.blocked) == self._nodes.rows
+        if is_known and changed is not None and expected is not None:
+            return [*changed, *expected]
+        self._status.clear()
+        self.groups.clear()
+        self.blocked = np.zeros(self._nodes.rows, np.bool_)
+        return probe.expected.all_rows()
+
+    def _judge(self, row: int, probe: NodeProbe) -> Status | None:
+        if not self._nodes.valid[row] or not probe.expected.on(row):
+            return None
+        for column in self._columns:
+            column.refresh()
+            if not column.ok[row]:
+                return None  # it would not do anyway
+        return probe.find_rejection(row)
+
+    def _set(self, row: int, status: Status | None) -> None:
+        before = self._status.get(row)
+        if before == status:
+            return
+        if before is not None:
+            rows = self.groups[before]
+            rows.discard(row)
+            if not rows:
+                del self.groups[before]
+        self.blocked[row] = status is not None
+        if status is None:
+            del self._status[row]
+        else:
+            self._status[row] = status
+            self.groups.setdefault(status, set()).add(row)
