@@ -16,6 +16,7 @@ EPISODES = (
     "no-device-then-released",
     "class-missing-then-created",
     "claim-missing-then-created",
+    "template-missing-then-created",
     "claim-of-another-pod",
     "gates-then-scheduled",
     "bound-by-hand",

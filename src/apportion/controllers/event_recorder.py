@@ -5,7 +5,7 @@ similar ones on they are combined; and an object that causes very many is heard 
 """
 
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import orjson
 
@@ -28,6 +28,23 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
+class Subject(NamedTuple):
+    """What an event is about."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+
+
+def subject_of(owner: Workload) -> Subject:
+    """Return what stands for a workload in events."""
+    tree, meta = owner.tree, owner.metadata
+    return Subject(tree["apiVersion"], tree["kind"], owner.namespace, owner.name, owner.uid, meta.resource_version)
+
+
 @dataclass(slots=True)
 class _Similar:
     """Events that differ in the message alone."""
@@ -47,8 +64,9 @@ class EventRecorder:
         self._similar: dict[_Identity, _Similar] = {}
         self._budgets: dict[str, tuple[float, float]] = {}  # by uid: what is left, and as of when
 
-    def record(self, owner: Workload, kind: str, reason: str, message: str) -> Steps[None]:
+    def record(self, about: Workload | Subject, kind: str, reason: str, message: str) -> Steps[None]:
         """Record an event; ``kind`` is Normal or Warning."""
+        owner = about if isinstance(about, Subject) else subject_of(about)
         identity, message = self._combine((owner.uid, kind, reason), message[:MESSAGE_MAX])
         if not self._has_budget(owner.uid):
             return
@@ -87,23 +105,23 @@ class EventRecorder:
         _remember(self._budgets, uid, (left - 1 if left >= 1 else left, now_s))
         return left >= 1
 
-    def _count(self, owner: Workload, name: str, message: str, count: int) -> Request:
+    def _count(self, owner: Subject, name: str, message: str, count: int) -> Request:
         body = {"count": count, "lastTimestamp": format_time(self._clock.now()), "message": message}
         return Request("patch", EVENTS, owner.namespace, name, orjson.dumps(body), content_type=MERGE_PATCH)
 
-    def _create(self, owner: Workload, name: str, kind: str, reason: str, message: str) -> Request:
+    def _create(self, owner: Subject, name: str, kind: str, reason: str, message: str) -> Request:
         now = format_time(self._clock.now())
         body = {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": name, "namespace": owner.namespace},
             "involvedObject": {
-                "apiVersion": owner.tree["apiVersion"],
-                "kind": owner.tree["kind"],
+                "apiVersion": owner.api_version,
+                "kind": owner.kind,
                 "namespace": owner.namespace,
                 "name": owner.name,
                 "uid": owner.uid,
-                "resourceVersion": owner.metadata.resource_version,
+                "resourceVersion": owner.resource_version,
             },
             "type": kind,
             "reason": reason,

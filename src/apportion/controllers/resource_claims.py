@@ -17,14 +17,11 @@ from apportion.api.resource import ResourceClaimConsumerReference
 from apportion.base import Clock, Rng
 from apportion.client import (
     MERGE_PATCH,
-    PodEvent,
     Request,
     Response,
     Task,
     Transport,
     Watches,
-    create_event,
-    format_micro_time,
     is_unknown,
     run_task,
 )
@@ -40,11 +37,12 @@ from apportion.controllers.claim_views import (
     TemplateView,
     to_tree,
 )
+from apportion.controllers.event_recorder import EventRecorder, Subject
+from apportion.controllers.steps import Steps
 from apportion.controllers.work_queue import WorkQueue
 
 CLAIMS: Final = "resourceclaims"
 FAILURES_MAX: Final = 1000
-NOTE_MAX: Final = 1024  # characters of an event's text
 _OK: Final = range(200, 300)
 _NOT_FOUND, _CONFLICT = 404, 409
 Key = tuple[str, str]  # "pod" or "claim", and namespace/name
@@ -63,8 +61,8 @@ class ResourceClaimController:
 
     def __init__(self, transport: Transport, clock: Clock, rng: Rng) -> None:
         self._transport = Watches(transport)
-        self._clock = clock
         self._rng = rng
+        self._recorder = EventRecorder(clock, rng.fork("events"), "resource_claim")
         self.index = ClaimIndex()
         # names under which claims may exist by now, by the pod's uid and the entry: no answer came
         self._open_names: dict[str, dict[str, str]] = {}
@@ -169,7 +167,7 @@ class ResourceClaimController:
                 continue
             problem = yield from self._provide(pod, entry, names)
             if problem is not None:
-                yield self._event(pod, f"PodResourceClaim {entry.name}: {problem}")
+                yield from self._tell(pod, f"PodResourceClaim {entry.name}: {problem}")
                 return problem
         if names:
             problem = yield from self._record(pod, names)
@@ -276,12 +274,10 @@ class ResourceClaimController:
                 return problem
         return None
 
-    def _event(self, pod: PodView, note: str) -> Request:
+    def _tell(self, pod: PodView, message: str) -> Steps[None]:
         meta = pod.metadata
-        who = (meta.namespace, meta.name, meta.uid)
-        what = ("Warning", "FailedResourceClaimCreation", "CreateResourceClaim", note[:NOTE_MAX])
-        event = PodEvent(*who, *what, "resource_claim")
-        return create_event(event, format_micro_time(self._clock.now()))
+        subject = Subject("v1", "Pod", meta.namespace, meta.name, meta.uid, meta.resource_version)
+        return self._recorder.record(subject, "Warning", "FailedResourceClaimCreation", message)
 
     # ---- claims -------------------------------------------------------------------------------------------
 

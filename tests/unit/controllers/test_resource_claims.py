@@ -90,10 +90,10 @@ def test_a_template_that_comes_later_is_used_then() -> None:
     rig = Rig()
     rig.put("pods", pod())
     assert rig.claims() == []
-    event = rig.api.events[-1]
+    (event,) = rig.api.trees("events")
     assert event["reason"] == "FailedResourceClaimCreation"
     missing = 'resourceclaimtemplate.resource.k8s.io "t" not found'
-    assert event["note"] == f'PodResourceClaim gpu: resource claim template "t": {missing}'
+    assert event["message"] == f'PodResourceClaim gpu: resource claim template "t": {missing}'
     rig.put("resourceclaimtemplates", template())
     assert len(rig.claims()) == 1
 
