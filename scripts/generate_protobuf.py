@@ -3,10 +3,10 @@
 usage: python scripts/generate_protobuf.py PATH/OF/kubectl VERSION > src/apportion/server/schema/protobuf.json
 
 A Go program carries a description of its types, with the tags of their fields; for the API's types these name each
-field in JSON and its number and wire type in protobuf. For each type of ``table.json``: field number -> JSON name and, behind
-a colon, what the schema does not tell: ``b`` bytes, which are base64 in JSON; ``m`` a time with microseconds; ``k`` a
-scalar that is shown also when it is zero; ``o`` a message that is not shown when it is empty. ``+type`` is an embedded
-message, whose fields stand beside the others in JSON. The layout of type descriptions is that of Go's internal/abi
+field in JSON and its number and wire type in protobuf. For each type of ``table.json``: field number -> JSON name and,
+behind a colon, what the schema does not tell: ``b`` bytes, which are base64 in JSON; ``m`` a time with microseconds;
+``k`` a scalar that is shown also when it is zero; ``o`` a message that is not shown when it is empty. ``+type`` is an
+embedded message, whose fields stand beside the others in JSON. The layout of type descriptions is that of Go's internal/abi
 (64 bit, little endian).
 """
 
