@@ -24,6 +24,7 @@ EPISODES = (
     "prioritized-list",
     "reasons",
     "preemption",
+    "binding-conditions",
     "consumable",
     "admin-access",
     "job-with-claims",

@@ -11,6 +11,7 @@ from apportion.base.errors import (
     ValidationError,
 )
 from apportion.base.rng import Rng
+from apportion.base.times import parse_duration, parse_time
 
 __all__ = [
     "ApportionError",
@@ -23,4 +24,6 @@ __all__ = [
     "Rng",
     "ValidationError",
     "VirtualClock",
+    "parse_duration",
+    "parse_time",
 ]

@@ -17,6 +17,7 @@ from apportion.sched.framework import (
     Profile,
     Status,
     Together,
+    Wait,
     WaitingPod,
     error,
 )
@@ -29,7 +30,7 @@ _log = logging.getLogger(__name__)
 class Binding:
     """One pod that is assumed and reserved; ``steps`` takes it to its node."""
 
-    __slots__ = ("_cancelled", "_is_prebound", "entity", "plan", "pod", "profile", "row")
+    __slots__ = ("_cancelled", "_is_prebound", "_waits", "entity", "plan", "pod", "profile", "row")
 
     def __init__(self, entity: QueuedPod[PodInfo], profile: Profile, plan: Plan, pod: PodInfo, row: int) -> None:
         self.entity = entity
@@ -39,11 +40,14 @@ class Binding:
         self.row = row
         self._cancelled = ""
         self._is_prebound = False
+        self._waits: list[Wait] = []  # those of PreBind plugins
 
     def cancel(self, message: str) -> bool:
         """Have the binding fail before the pod is bound; False when it is too late for that."""
         if not self._is_prebound:
             self._cancelled = self._cancelled or message
+            for wait in self._waits:
+                wait.resolve(error("", message))
         return bool(self._cancelled)
 
     def steps(self, waiting: WaitingPod | None, on_permitted: Callable[[], None]) -> CommandGenerator:
@@ -52,7 +56,7 @@ class Binding:
         From there on a failure is an error, whatever its code, and no event can be missed.
         """
         needed = [p for p in self.profile.pre_binds if self._needs(p)]
-        if waiting is not None or any(p.waits_in_pre_bind for p in needed):
+        if waiting is not None or any(p.waits_in_pre_bind(self.pod, self.row, self._state_of(p)) for p in needed):
             # whoever looks at the pod meanwhile, or after a restart, shall know where it is expected
             yield NominatePod(self.pod.namespace, self.pod.name, self.pod.uid, self.pod.node_name)
         if waiting is not None:
@@ -80,11 +84,28 @@ class Binding:
         return state is not None and plugin.pre_bind_pre_flight(self.pod, self.row, state)
 
     def _pre_bind(self, group: list[PreBindPlugin]) -> CommandGenerator:
-        tasks = [name_faults(p.name, p.pre_bind(self.pod, self.row, self._state_of(p))) for p in group]
+        tasks = [
+            name_faults(p.name, self._note_waits(p.pre_bind(self.pod, self.row, self._state_of(p)))) for p in group
+        ]
         if len(tasks) == 1:
             return (yield from tasks[0])
         results: list[Status | None] = yield Together(tasks)
         return next((status for status in results if status is not None), None)
+
+    def _note_waits(self, task: CommandGenerator) -> CommandGenerator:
+        """Run a task so that `cancel` ends what it waits for."""
+        answer: object = None
+        while True:
+            try:
+                step = task.send(answer)
+            except StopIteration as end:
+                result: Status | None = end.value
+                return result
+            if isinstance(step, Wait):
+                self._waits.append(step)
+                if self._cancelled:
+                    step.resolve(error("", self._cancelled))
+            answer = yield step
 
     def _bind(self) -> CommandGenerator:
         for plugin in self.profile.binds:

@@ -15,6 +15,7 @@ _ARGS = {
     "NodeResourcesBalancedAllocation": {"resources"},
     "InterPodAffinity": {"hardPodAffinityWeight", "ignorePreferredTermsOfExistingPods"},
     "PodTopologySpread": {"defaultConstraints", "defaultingType"},
+    "DynamicResources": {"filterTimeout", "bindingTimeout"},
     # both are accepted and have no effect: all nodes are looked at
     "DefaultPreemption": {"minCandidateNodesPercentage", "minCandidateNodesAbsolute"},
     # the timeout is accepted and has no effect: the scheduler does not wait for the volume controller
@@ -44,7 +45,7 @@ def build_scheduler(
 ) -> Scheduler:
     """Return a scheduler for all profiles of ``config``. Raises ConfigError for a plugin or argument it cannot use."""
     waiting_pods = WaitingPods(clock)
-    profiles = {p.scheduler_name: _build(p, config, state, gates, rng, waiting_pods) for p in config.profiles}
+    profiles = {p.scheduler_name: _build(p, config, state, gates, rng, clock, waiting_pods) for p in config.profiles}
     queue = QueueConfig(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds)
     return Scheduler(state, profiles, clock, rng.fork("tieBreak"), queue, preempts, waiting_pods)
 
@@ -72,12 +73,13 @@ def _build(
     state: ClusterState,
     gates: FeatureGates,
     rng: Rng,
+    clock: Clock,
     waiting_pods: WaitingPods,
 ) -> Profile:
     _check_args(profile)
     uses = []
     for name, weight, points in _resolve(profile):
-        handle = Handle(state, gates, rng.fork(name), profile.args_of(name), waiting_pods)
+        handle = Handle(state, gates, rng.fork(name), clock, profile.args_of(name), waiting_pods)
         uses.append(PluginUse(_make(profile, name, handle), weight, points))
     names = [u.plugin.name for u in uses]
     twice = next((n for n in names if names.count(n) > 1), None)

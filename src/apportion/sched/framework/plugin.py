@@ -123,20 +123,25 @@ class PermitPlugin(Protocol):
 class PreBindPlugin(Protocol):
     """Writes what must be in the API before the pod is bound.
 
-    Neighbours that ``allows_parallel_pre_bind`` run at the same time. ``waits_in_pre_bind`` says that it may take
-    long, so that the pod's expected node is written down first.
+    Neighbours that ``allows_parallel_pre_bind`` run at the same time.
     """
 
     name: str
     allows_parallel_pre_bind: bool
-    waits_in_pre_bind: bool
 
     def pre_bind_pre_flight(self, pod: PodInfo, row: int, state: object) -> bool:
         """Return whether there is anything to do for this pod."""
         ...
 
+    def waits_in_pre_bind(self, pod: PodInfo, row: int, state: object) -> bool:
+        """Return whether it may take long for this pod, so that the node it is expected on is written down first."""
+        ...
+
     def pre_bind(self, pod: PodInfo, row: int, state: object) -> CommandGenerator:
-        """Yield commands, one at a time; return a status when the pod cannot be bound."""
+        """Yield commands and waits, one at a time; return a status when the pod cannot be bound.
+
+        A wait that is answered with a status is over: the pod is needed no more where it is.
+        """
         ...
 
 

@@ -22,6 +22,7 @@ class DeviceColumn:
     __slots__ = (
         "_allocator",
         "_cursor",
+        "_is_shut",
         "_matchers",
         "_seen_nodes",
         "_state",
@@ -38,11 +39,14 @@ class DeviceColumn:
         allocator: Allocator,
         problem: Problem | None,
         selectors: tuple[NodeSelector, ...],
+        is_shut: bool = False,
     ) -> None:
+        """``is_shut``: some allocated claim cannot be used anywhere."""
         self._state = state
         self._allocator = allocator
         self.problem = problem
         self.prepared = None if problem is None else problem.prepared
+        self._is_shut = is_shut
         self._matchers = [compile_node_selector(s) for s in selectors]
         self.stamp = 0
         self.score = DeviceScore(self)
@@ -66,6 +70,7 @@ class DeviceColumn:
         if self.problem is not None:
             answer = self._allocator.judge(self.problem, name)
             fits, score = answer.fits, answer.score
+        fits = fits and not self._is_shut
         if fits and self._matchers:
             fits = all(m.matches(name, nodes.labels(row)) for m in self._matchers)
         self.ok[row] = fits

@@ -22,19 +22,14 @@ from apportion.sched.framework.plugin import (
 )
 from apportion.sched.framework.status import Status, error, unresolvable, unschedulable
 from apportion.sched.framework.waits import CommandGenerator
-from apportion.sched.plugins.claim_lookup import find_claims, name_claims
+from apportion.sched.plugins.binding_conditions import BindingConditions
+from apportion.sched.plugins.claim_events import ClaimEvents
+from apportion.sched.plugins.claim_lookup import find_claims
 from apportion.sched.plugins.claim_writes import ClaimWriter
 from apportion.sched.plugins.device_columns import DeviceColumn, DeviceScore
+from apportion.sched.plugins.dynamic_resources_args import read_args
 from apportion.sched.plugins.handle import Handle
-from apportion.sched.queue import (
-    DEVICE_CLASS,
-    RESOURCE_CLAIM,
-    RESOURCE_SLICE,
-    ActionType,
-    ClusterEvent,
-    Hint,
-    Registration,
-)
+from apportion.sched.queue import Registration
 from apportion.sched.state import ClaimInfo, PodInfo
 
 _COLUMNS_MAX = 512
@@ -59,7 +54,6 @@ class DynamicResources:
     per_pod = True
     is_about_claims = True
     allows_parallel_pre_bind = True
-    waits_in_pre_bind = False
 
     def __init__(self, handle: Handle) -> None:
         self._state = handle.state
@@ -67,7 +61,11 @@ class DynamicResources:
         self._allocator = Allocator(handle.state.devices)
         self._columns: dict[tuple[object, ...], DeviceColumn] = {}
         self._zero = ZeroScore()
-        self._writer = ClaimWriter(handle.state, self.name, handle.gates.enabled("DRADeviceBindingConditions"))
+        has_conditions = handle.state.devices.features.binding_conditions
+        args = read_args(handle.args, handle.gates.enabled("DRASchedulerFilterTimeout"), has_conditions)
+        self._writer = ClaimWriter(handle.state, self.name, has_conditions)
+        self._conditions = BindingConditions(handle.state, handle.clock, self.name, args.binding_timeout_s)
+        self._events = ClaimEvents(handle.state, self.name)
 
     # ---- before the queue ---------------------------------------------------------------------------------
 
@@ -109,17 +107,17 @@ class DynamicResources:
             for c in claims
             if c.allocation is not None and c.allocation.node_selector is not None
         )
-        column = self._column(problem, selectors)
+        column = self._column(problem, selectors, any(self._conditions.has_failed(c) for c in claims))
         return PreFilterResult(column=column, state=ClaimState(claims, to_allocate, problem, column, {}))
 
-    def _column(self, problem: Problem | None, selectors: tuple[NodeSelector, ...]) -> DeviceColumn:
+    def _column(self, problem: Problem | None, selectors: tuple[NodeSelector, ...], is_shut: bool) -> DeviceColumn:
         prepared = None if problem is None else problem.prepared
-        key = (id(prepared), selectors)
+        key = (id(prepared), selectors, is_shut)
         column = self._columns.get(key)
         if column is None or column.prepared is not prepared:
             if len(self._columns) >= _COLUMNS_MAX:
                 self._columns.clear()
-            column = self._columns[key] = DeviceColumn(self._state, self._allocator, problem, selectors)
+            column = self._columns[key] = DeviceColumn(self._state, self._allocator, problem, selectors, is_shut)
         column.problem = problem  # claims with equal specs share the column; its texts name the pod's own
         return column
 
@@ -130,19 +128,24 @@ class DynamicResources:
         return state.column.score
 
     def post_filter(self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe) -> PostFilterResult:
-        """Free one allocated claim of the pod that nobody else uses and that some node cannot use, to place it anew."""
+        """Free one allocated claim of the pod that nobody else uses, to place it anew.
+
+        It must be one that some node cannot use, or whose devices could not be made ready.
+        """
         for claim in find_claims(self._state, pod).claims:
             if claim.allocation is None or any(r.uid != pod.uid for r in claim.status.reserved_for):
                 continue
-            if claim.allocation.node_selector is not None and self._is_shut_out(claim.allocation.node_selector):
+            if self._conditions.has_failed(claim) or self._is_shut_out(claim.allocation.node_selector):
                 meta = claim.meta
                 command = DeallocateClaim(meta.namespace, meta.name, meta.uid, meta.resource_version)
                 status = unschedulable(self.name, "deallocation of ResourceClaim completed")
                 return PostFilterResult(status, commands=(command,))
         return PostFilterResult(unschedulable(self.name, "still not schedulable"))
 
-    def _is_shut_out(self, selector: NodeSelector) -> bool:
+    def _is_shut_out(self, selector: NodeSelector | None) -> bool:
         """Return whether some node cannot use a claim whose allocation has this selector."""
+        if selector is None:
+            return False
         nodes = self._state.nodes
         matcher = compile_node_selector(selector)
         return any(
@@ -186,60 +189,30 @@ class DynamicResources:
         """Return whether the pod has claims."""
         return isinstance(state, ClaimState)
 
+    def waits_in_pre_bind(self, pod: PodInfo, row: int, state: object) -> bool:
+        """Return whether devices have to be made ready."""
+        assert isinstance(state, ClaimState)
+        decided = (state.allocations.get(c.uid, c.allocation) for c in state.claims)
+        return any(r.binding_conditions for a in decided if a is not None for r in a.devices.results)
+
     def pre_bind(self, pod: PodInfo, row: int, state: object) -> CommandGenerator:
-        """Write allocations and reservations, claim by claim; the first that fails stops the binding."""
+        """Write allocations and reservations, claim by claim; then wait for devices that have to be made ready.
+
+        The first thing that fails stops the binding.
+        """
         assert isinstance(state, ClaimState)
         for claim in state.claims:
             status = yield from self._writer.write(pod, claim, state.allocations.get(claim.uid))
             if status is not None:
                 return status
-        return None
+        return (yield from self._conditions.wait(pod, self._state.nodes.name(row), state.claims))
 
     # ---- events -------------------------------------------------------------------------------------------
 
     def events_to_register(self) -> Sequence[Registration]:
-        """Claims, slices, classes, nodes, and the pod's own generated claims."""
-        claim = ClusterEvent(RESOURCE_CLAIM, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE)
-        mine = ClusterEvent("TargetPod", ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
-        node = ClusterEvent("Node", ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE)
-        update = ActionType.ADD | ActionType.UPDATE
-        return [
-            Registration(self.name, claim, self._hint_claim, self._narrow_claim),
-            Registration(self.name, mine, self._hint_pod),
-            Registration(self.name, node, None),
-            Registration(self.name, ClusterEvent(DEVICE_CLASS, update), None),
-            Registration(self.name, ClusterEvent(RESOURCE_SLICE, update | ActionType.DELETE), None),
-        ]
+        """See `ClaimEvents`."""
+        return self._events.list()
 
     def interests(self, pod: PodInfo) -> tuple[str, ...]:
         """Return the keys of the pod's claims."""
-        return name_claims(pod)
-
-    def _narrow_claim(self, old: object, new: object) -> tuple[str, ...] | None:
-        """Whatever frees no devices can only help the pods that name the claim; see `_hint_claim`."""
-        if _frees_devices(old, new):
-            return None
-        return (new.key,) if isinstance(new, ClaimInfo) else ()
-
-    def _hint_claim(self, pod: PodInfo, old: object, new: object) -> Hint:
-        """A claim that lost its allocation frees devices for anybody; otherwise only the pod's own claims count."""
-        if _frees_devices(old, new):
-            return Hint.QUEUE
-        before = old if isinstance(old, ClaimInfo) else None
-        after = new if isinstance(new, ClaimInfo) else None
-        if after is None:
-            return Hint.SKIP
-        found = find_claims(self._state, pod)
-        if found.problem is not None or all(c.uid != after.uid for c in found.claims):
-            return Hint.SKIP
-        return Hint.SKIP if before is not None and before.status == after.status else Hint.QUEUE
-
-    def _hint_pod(self, pod: PodInfo, old: object, new: object) -> Hint:
-        updated = new if isinstance(new, PodInfo) else pod
-        return Hint.SKIP if find_claims(self._state, updated).problem is not None else Hint.QUEUE
-
-
-def _frees_devices(old: object, new: object) -> bool:
-    """Return whether a claim lost its allocation."""
-    was_allocated = isinstance(old, ClaimInfo) and old.allocation is not None
-    return was_allocated and not (isinstance(new, ClaimInfo) and new.allocation is not None)
+        return self._events.interests(pod)

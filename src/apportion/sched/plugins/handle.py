@@ -1,10 +1,10 @@
-"""What a plugin is built from: the state it reads, the feature gates, and its arguments from the configuration."""
+"""What a plugin is built from: the state it reads, feature gates, the clock, its arguments from the configuration."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from apportion.api.feature_gates import FeatureGates
-from apportion.base import Rng
+from apportion.base import Clock, Rng
 from apportion.sched.framework import WaitingPods
 from apportion.sched.state import ClusterState
 
@@ -16,5 +16,6 @@ class Handle:
     state: ClusterState
     gates: FeatureGates
     rng: Rng
+    clock: Clock
     args: Mapping[str, object] = field(default_factory=dict)
     waiting_pods: WaitingPods | None = None  # those that Permit plugins hold

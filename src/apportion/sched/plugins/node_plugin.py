@@ -102,7 +102,6 @@ class NodePlugin:
     # The answers of a plugin that looks at more than the pod's kind and the node are asked for with every pod.
     per_pod: bool = False
     allows_parallel_pre_bind: bool = False
-    waits_in_pre_bind: bool = False
     # What may make a pod schedulable that the plugin rejected.
     events: Sequence[ClusterEvent] = _EVERYTHING
 
@@ -123,6 +122,10 @@ class NodePlugin:
     def score(self, pod: PodInfo, node: NodeView) -> int:
         """Return 0 to 100, 100 for the best node."""
         return 0
+
+    def waits_in_pre_bind(self, pod: PodInfo, row: int, state: object) -> bool:
+        """Return whether ``pre_bind`` may take long for this pod."""
+        return False
 
     def unreserve(self, pod: PodInfo, row: int, state: object) -> Sequence[Command]:
         """Give back what ``reserve`` kept."""

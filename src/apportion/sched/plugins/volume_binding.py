@@ -48,7 +48,6 @@ class VolumeBinding:
     per_pod = True
     is_about_claims = True
     allows_parallel_pre_bind = True
-    waits_in_pre_bind = False
 
     def __init__(self, handle: Handle) -> None:
         self._state = handle.state
@@ -150,6 +149,10 @@ class VolumeBinding:
     def pre_bind_pre_flight(self, pod: PodInfo, row: int, state: object) -> bool:
         """Return whether anything has to be written."""
         return isinstance(state, BindingState)
+
+    def waits_in_pre_bind(self, pod: PodInfo, row: int, state: object) -> bool:
+        """The volume controller is not waited for."""
+        return False
 
     def pre_bind(self, pod: PodInfo, row: int, state: object) -> CommandGenerator:
         """Write the bindings and the selected node, claim by claim; the first failure stops it."""

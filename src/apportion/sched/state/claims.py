@@ -5,6 +5,7 @@ holds for it, so two decisions can never take the same device. Behaviour: kube-s
 (assume cache plus in-flight allocations with a share count).
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -94,6 +95,7 @@ class ClaimStore:
         self._assumed: dict[str, ClaimInfo] = {}
         self._pending: dict[str, PendingAllocation] = {}
         self._held: dict[str, AllocationResult] = {}
+        self._listeners: dict[str, list[Callable[[], None]]] = {}
         self._recent: dict[bytes, ClaimInfo] = {}
         self._spec_ids: Interner[bytes] = Interner()
         self._specs: list[ResourceClaimSpec] = []
@@ -150,6 +152,7 @@ class ClaimStore:
         if assumed is not None and (assumed.uid != claim.uid or not _is_older(claim, assumed)):
             del self._assumed[claim.key]
         self._settle(claim.key, claim.uid)
+        self._tell(claim.key)
         return replaced
 
     def remove(self, key: str) -> ClaimInfo | None:
@@ -159,7 +162,22 @@ class ClaimStore:
         self._assumed.pop(key, None)
         if before is not None:
             self._settle(key, before.uid)
+            self._tell(key)
         return before
+
+    def listen(self, key: str, listener: Callable[[], None]) -> None:
+        """Have ``listener`` called whenever the API shows another version of a claim, or none any more."""
+        self._listeners.setdefault(key, []).append(listener)
+
+    def unlisten(self, key: str, listener: Callable[[], None]) -> None:
+        """Undo `listen`."""
+        self._listeners[key].remove(listener)
+        if not self._listeners[key]:
+            del self._listeners[key]
+
+    def _tell(self, key: str) -> None:
+        for listener in tuple(self._listeners.get(key, ())):
+            listener()
 
     # ---- what the scheduler decided -----------------------------------------------------------------------
 
