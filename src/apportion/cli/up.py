@@ -65,6 +65,18 @@ class SystemClock:
     type=click.Choice(["stand-in", "none"]),
     help="Whether bound pods run and deleted ones go, on all nodes, without real kubelets.",
 )
+@click.option(
+    "--controllers",
+    default="all",
+    type=click.Choice(["all", "none"]),
+    help="none: leave them to programs of your own.",
+)
+@click.option(
+    "--scheduler",
+    default="apportion",
+    type=click.Choice(["apportion", "none"]),
+    help="none: leave pods to a scheduler of your own.",
+)
 @click.option("--data-dir", metavar="DIR", help="Keep everything in this folder, across restarts.")
 @click.option("--port", default=0, type=click.IntRange(0, 65535), help="Port on 127.0.0.1; 0 takes a free one.")
 @click.option("--kubeconfig", default="apportion.kubeconfig", metavar="FILE", help="Where to write the kubeconfig.")
@@ -75,6 +87,8 @@ def up(
     nodes: int,
     devices_path: str | None,
     kubelets: str,
+    controllers: str,
+    scheduler: str,
     data_dir: str | None,
     port: int,
     kubeconfig: str,
@@ -95,7 +109,12 @@ def up(
         # names and uids must differ from those of an earlier life in the same folder
         rng = Rng(secrets.randbits(63))
         store = open_store(data_dir, clock.now())
-        embedded = Embedded(store, clock, rng, config, gates, port, has_kubelets=kubelets == "stand-in")
+        parts = {
+            "has_kubelets": kubelets == "stand-in",
+            "has_controllers": controllers == "all",
+            "has_scheduler": scheduler != "none",
+        }
+        embedded = Embedded(store, clock, rng, config, gates, port, **parts)
         try:
             with Progress("loading") as progress:
                 preloaded = embedded.prepare(loaded, nodes, devices, progress.update)

@@ -109,6 +109,8 @@ class ControlPlane:
         config: SchedulerConfig | None = None,
         gates: FeatureGates | None = None,
         has_kubelets: bool = False,
+        has_controllers: bool = True,
+        has_scheduler: bool = True,
     ) -> None:
         self._connect = connect
         self._loop = loop
@@ -116,6 +118,8 @@ class ControlPlane:
         self._rng = rng
         self._config = config or SchedulerConfig()
         self._gates = gates or FeatureGates.parse("")
+        self._has_controllers = has_controllers
+        self._has_scheduler = has_scheduler
         self._starts = 0
         self._is_awake = False
         self._alarm_s: float | None = None
@@ -132,6 +136,8 @@ class ControlPlane:
         self._shell = Shell(self.scheduler, transport, self._clock)
 
     def _build_controllers(self) -> list[Controller]:
+        if not self._has_controllers:
+            return []
         transport, clock, rng = self._open("controllers"), self._clock, self._fork("controllers")
         return [
             ResourceClaimController(transport, clock, rng.fork("resourceClaims")),
@@ -142,6 +148,11 @@ class ControlPlane:
             NamespaceController(transport, clock),
             *make_workload_controllers(transport, clock, rng.fork("workloads")),
         ]
+
+    def _start_scheduler(self) -> None:
+        """Let the scheduler watch; one that never does has nothing to do."""
+        if self._has_scheduler:
+            self._shell.start()
 
     def _open(self, component: str) -> _Nudging:
         self._transports[component] = _Nudging(self._connect(), self.nudge)
@@ -158,7 +169,7 @@ class ControlPlane:
         """Watch everything and begin."""
         for controller in self._all_controllers():
             controller.start()
-        self._shell.start()
+        self._start_scheduler()
         self.nudge()
 
     def stop(self) -> None:
@@ -171,12 +182,13 @@ class ControlPlane:
         """Drop the scheduler in the middle of whatever it does, and start one that knows what the API says."""
         self._transports["scheduler"].close()
         self._build_scheduler()
-        self._shell.start()
+        self._start_scheduler()
         self.nudge()
 
     def restart_controllers(self) -> None:
         """Drop all controllers in the middle of whatever they do, and start new ones."""
-        self._transports["controllers"].close()
+        if self._has_controllers:
+            self._transports["controllers"].close()
         self._controllers = self._build_controllers()
         for controller in self._controllers:
             controller.start()

@@ -23,6 +23,7 @@ from apportion.sim.preload import Preloaded, preload
 from apportion.store import MemoryStore, SqliteStore, Store
 
 _CONFLICT = 409
+_EPOCH_S = 1_767_225_600  # 2026-01-01: from here revisions of stores in memory are counted, one for each second
 _DRA_PATHS = {
     "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses",
     "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
@@ -54,7 +55,7 @@ def open_store(data_dir: str | None, now_s: float) -> Store:
     """
     if data_dir is None:
         # clients of an earlier life must notice: no revision comes twice
-        return MemoryStore(first_revision=int(now_s))
+        return MemoryStore(first_revision=int(now_s - _EPOCH_S))
     folder = Path(data_dir)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -81,6 +82,8 @@ class Embedded:
         gates: FeatureGates,
         port: int = 0,
         has_kubelets: bool = True,
+        has_controllers: bool = True,
+        has_scheduler: bool = True,
     ) -> None:
         self._store = store
         self.server = Server(store, clock, rng.fork("server"), find_expression_problem)
@@ -90,7 +93,8 @@ class Embedded:
         def connect() -> InProcessTransport:
             return InProcessTransport(self.server, loop.call_soon)
 
-        self.plane = ControlPlane(connect, loop, clock, rng.fork("plane"), config, gates, has_kubelets)
+        rng = rng.fork("plane")
+        self.plane = ControlPlane(connect, loop, clock, rng, config, gates, has_kubelets, has_controllers, has_scheduler)
 
     def prepare(self, loaded: Loaded, nodes: int, devices: Devices | None, progress: Progress) -> Preloaded:
         """Bring in objects, and make the stand-in nodes, and what their drivers publish, that do not exist yet.
