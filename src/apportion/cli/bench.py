@@ -9,6 +9,7 @@ import click
 import orjson
 
 from apportion.bench import BenchError, api_workloads, core_workloads
+from apportion.bench.http import CREATES, run_http
 from apportion.cli.options import output_option
 from apportion.cli.progress import Progress
 
@@ -52,6 +53,26 @@ def api(output: str, wanted: str, seed: int) -> None:
     bound. Each workload runs in a process of its own; afterwards an independent check verifies every placement.
     """
     _measure("api", [w.name for w in api_workloads()], output, wanted, seed)
+
+
+@bench.command()
+@output_option("table", "json")
+@click.option("--creates", default=CREATES, show_default=True, type=click.IntRange(1, 1_000_000), metavar="N",
+              help="How many objects to create.")  # fmt: skip
+def http(output: str, creates: int) -> None:
+    """Create small objects over HTTP, with 16 clients and 10 watchers: kept in memory, then kept on disk.
+
+    The server is a process of its own. Every watcher must see every object once.
+    """
+    results = []
+    for is_durable in (False, True):
+        with Progress("durable" if is_durable else "in memory") as progress:
+            results.append(run_http(is_durable, creates, progress.update).to_json())
+    if output == "json":
+        click.echo(orjson.dumps({"workloads": results}, option=orjson.OPT_INDENT_2))
+    else:
+        for result in results:
+            click.echo(f"{result['name']:<55} {result['createsPerSecond']:>10,.1f} creates/s")
 
 
 def _measure(mode: str, known: list[str], output: str, wanted: str, seed: int) -> None:
