@@ -7,7 +7,7 @@ import orjson
 from apportion.api import Tree
 from apportion.base import ValidationError
 from apportion.server import errors
-from apportion.server.bodies import Strictness, canonicalize_object, check_depth
+from apportion.server.bodies import Strictness, canonicalize_object, check_depth, may_be_deep
 from apportion.server.patches import (
     JsonPatchError,
     StrategicMergeError,
@@ -58,7 +58,8 @@ def _parse(body: bytes, media: str) -> Any:
         raise errors.bad_request(f"error decoding patch: {what}")
     if media != JSON_PATCH and not isinstance(patch, dict):
         raise errors.bad_request("the patch must be an object")
-    check_depth(patch)
+    if may_be_deep(body):
+        check_depth(patch)
     return patch
 
 

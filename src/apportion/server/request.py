@@ -93,7 +93,9 @@ def find_target(path: str) -> Target | None:
     Raises ApiError 404 for a resource that the group does not have. Parts are split before they are decoded, so
     that an encoded slash separates nothing.
     """
-    parts = [unquote(p) for p in path.strip("/").split("/")]
+    parts = path.strip("/").split("/")
+    if "%" in path:
+        parts = [unquote(p) for p in parts]
     if len(parts) >= 2 and parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
     elif len(parts) >= 3 and parts[0] == "apis":

@@ -1,6 +1,6 @@
 """The resources that are served: one row for each kind and version, with what discovery says of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
@@ -38,6 +38,8 @@ class Resource:
     shape: Shape
     storage: str
     subresources: tuple[str, ...]
+    api_version: str = field(init=False)
+    is_preferred: bool = field(init=False)  # whether objects are stored in this version
 
     @property
     def group(self) -> str:
@@ -47,14 +49,11 @@ class Resource:
     def plural(self) -> str:
         return self.kind.plural
 
-    @property
-    def api_version(self) -> str:
-        return f"{self.kind.group}/{self.version}" if self.kind.group else self.version
-
-    @property
-    def is_preferred(self) -> bool:
-        """Whether objects are stored in this version."""
-        return self.api_version == self.storage_version
+    def __post_init__(self) -> None:
+        api_version = f"{self.kind.group}/{self.version}" if self.kind.group else self.version
+        # asked for with every request
+        object.__setattr__(self, "api_version", api_version)
+        object.__setattr__(self, "is_preferred", api_version == self.storage_version)
 
     @property
     def storage_version(self) -> str:
