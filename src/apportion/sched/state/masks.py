@@ -154,11 +154,18 @@ class NodeMasks:
         if not term.match_fields:
             return labels
         fields = compile_node_selector_term(NodeSelectorTerm(match_fields=term.match_fields))
+        # the answer for a name depends on the lists that hold it, so all names that no list holds share one
+        named = sorted({name for field in term.match_fields for name in field.values})
+        others = fields.matches("", {})
 
         def compute() -> Bools:
             ok = labels()
-            names = (n is not None and fields.matches(n, {}) for n in self._nodes.names)
-            return ok & np.fromiter(names, np.bool_, self._nodes.rows)
+            found = ok if others else np.zeros(len(ok), np.bool_)
+            for name in named:
+                row = self._nodes.row_of.get(name)
+                if row is not None:
+                    found[row] = ok[row] and fields.matches(name, {})
+            return found
 
         return compute
 
