@@ -25,6 +25,7 @@ EPISODES = (
     "reasons",
     "preemption",
     "binding-conditions",
+    "extended-resource",
     "consumable",
     "admin-access",
     "job-with-claims",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from apportion.alloc.changes import ChangeLog
+from apportion.alloc.class_index import ClassIndex
 from apportion.alloc.features import Features
 from apportion.alloc.picture import NodePictures
 from apportion.alloc.pool import Pool
@@ -35,12 +36,11 @@ class DeviceTable:
 
     def __init__(self, features: Features) -> None:
         self.features = features
-        self.class_version = 0  # rises with every change of a class
+        self.classes = ClassIndex()
         self._log = ChangeLog()
         self._signatures = SignatureIndex(features)
         self._slices: dict[str, PublishedSlice] = {}
         self._pools: dict[PoolKey, Pool] = {}
-        self._classes: dict[str, DeviceClass] = {}
         self._rules: dict[str, DeviceTaintRule] = {}
         self._holds: dict[str, tuple[Hold, ...]] = {}
         self._pictures = NodePictures(self._pools)
@@ -95,22 +95,20 @@ class DeviceTable:
     # ---- classes, taint rules, nodes -----------------------------------------------------------------------
 
     def apply_class(self, device_class: DeviceClass) -> None:
-        name = device_class.metadata.name
-        known = self._classes.get(name)
-        if known is None or known.spec != device_class.spec:
-            self._classes[name] = device_class
-            self._note_class()
+        if self.classes.apply(device_class):
+            self._log.add(None)
 
     def remove_class(self, name: str) -> None:
-        if self._classes.pop(name, None) is not None:
-            self._note_class()
+        if self.classes.remove(name):
+            self._log.add(None)
 
     def find_class(self, name: str) -> DeviceClass | None:
-        return self._classes.get(name)
+        return self.classes.find(name)
 
-    def _note_class(self) -> None:
-        self.class_version += 1
-        self._log.add(None)
+    @property
+    def class_version(self) -> int:
+        """Rises with every change of a class."""
+        return self.classes.version
 
     def apply_taint_rule(self, rule: DeviceTaintRule) -> None:
         """Add or replace a rule; its taint joins the driver's own on every device that it selects."""

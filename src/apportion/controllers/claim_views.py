@@ -10,7 +10,6 @@ from apportion.api.resource import ResourceClaimConsumerReference
 from apportion.api.view import ObjectMeta, View
 
 POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
-EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
 
@@ -19,9 +18,14 @@ class _PodSpec(View):
     resource_claims: tuple[PodResourceClaim, ...] = ()
 
 
+class _ExtendedStatus(View):
+    resource_claim_name: str = ""
+
+
 class _PodStatus(View):
     phase: str = "Pending"
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    extended_resource_claim_status: _ExtendedStatus | None = None
 
 
 class PodView(View):
@@ -34,6 +38,12 @@ class PodView(View):
         """Whether the pod needs its claims no longer: it has ended, or it is deleted and never got a node."""
         ended = self.status.phase in ("Succeeded", "Failed")
         return ended or (self.metadata.deletion_timestamp is not None and not self.spec.node_name)
+
+    @property
+    def extended_claim(self) -> str:
+        """The name of the claim for extended resources, "" when there is none."""
+        recorded = self.status.extended_resource_claim_status
+        return recorded.resource_claim_name if recorded is not None else ""
 
     def find_recorded(self, entry: str) -> PodResourceClaimStatus | None:
         """Return what the status says of an entry of spec.resourceClaims."""
@@ -114,7 +124,7 @@ class ClaimIndex:
             name = entry.resource_claim_name or (recorded.resource_claim_name if recorded else None)
             if name:
                 names.append(name)
-        return names
+        return [*names, pod.extended_claim] if pod.extended_claim else names
 
     def pods_waiting_for(self, template: str) -> list[str]:
         """Return the keys of pods with an entry for a template whose claim is not recorded. Walks the pods."""

@@ -132,7 +132,7 @@ class ResourceClaimController:
         known = self.index.pods.get(key)
         if event.type == "DELETED" and known is not None and known.metadata.uid == pod.metadata.uid:
             pod = known  # a deletion that the watch missed comes without a spec
-        if not pod.spec.resource_claims:
+        if not (pod.spec.resource_claims or pod.extended_claim or self.index.owned_by(pod)):
             return
         if known is not None and known.metadata.uid != pod.metadata.uid:  # made anew: the old one's claims are free
             for claim in self.index.owned_by(known):

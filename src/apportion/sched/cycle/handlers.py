@@ -3,6 +3,8 @@
 Behaviour: pkg/scheduler/eventhandlers.go.
 """
 
+from collections.abc import Callable
+
 from apportion.api.core import Namespace, Node
 from apportion.api.resource import DeviceClass, DeviceTaintRule, ResourceSlice
 from apportion.api.view import View
@@ -156,12 +158,20 @@ class EventHandlers:
 
     def device_class(self, view: DeviceClass) -> None:
         """A device class was added or changed."""
-        self._state.devices.apply_class(view)
+        self._note_classes(lambda: self._state.devices.apply_class(view))
         self._queue.move_all(ClusterEvent(DEVICE_CLASS, ActionType.ADD), None, view)
 
     def device_class_gone(self, name: str) -> None:
         """A device class was deleted."""
-        self._state.devices.remove_class(name)
+        self._note_classes(lambda: self._state.devices.remove_class(name))
+
+    def _note_classes(self, change: Callable[[], None]) -> None:
+        """Change a class; resources that devices serve now, or no longer, are looked for elsewhere."""
+        classes = self._state.devices.classes
+        before = classes.names_version
+        change()
+        if classes.names_version != before:
+            self._state.forget_plans()
 
     def device_taint_rule(self, view: DeviceTaintRule) -> None:
         """A device taint rule was added or changed; to the scheduler the tainted slices changed."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from apportion.api.resource import AllocationResult, ResourceClaimConsumerReference
+from apportion.api.resource import AllocationResult, ResourceClaimConsumerReference, ResourceClaimSpec
 from apportion.api.storage import ObjectReference
 
 
@@ -75,6 +75,48 @@ class DeallocateClaim:
     name: str
     uid: str
     resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateClaim:
+    """Make the claim for the extended resources of a pod that devices serve. The name is drawn by the scheduler."""
+
+    namespace: str
+    name: str
+    generate_name: str
+    pod_name: str
+    pod_uid: str
+    spec: ResourceClaimSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseClaim:
+    """Take the finalizers from a claim that is to be deleted, see `DeleteClaim`; either may come first."""
+
+    namespace: str
+    name: str
+    uid: str
+    finalizers: tuple[str, ...]  # those that stay
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteClaim:
+    """Delete a claim that the scheduler made."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordExtendedClaim:
+    """Write into a pod's status which requests of which claim serve its extended resources."""
+
+    namespace: str
+    name: str
+    uid: str
+    claim_name: str
+    mappings: tuple[tuple[str, str, str], ...]  # container, resource, request
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +229,10 @@ Command: TypeAlias = (
     | ReserveClaim
     | UnreserveClaim
     | DeallocateClaim
+    | CreateClaim
+    | ReleaseClaim
+    | DeleteClaim
+    | RecordExtendedClaim
     | BindVolume
     | SelectNode
     | PatchPodCondition

@@ -98,9 +98,11 @@ class Planner:
         return plan
 
     def _applies(self, pod: PodInfo) -> bool:
-        """Whether some per-pod plugin could have a say: those that come with it are about claims or volumes."""
+        """Whether some per-pod plugin could have a say: they are about claims, devices or volumes."""
         spec = pod.kind.template.spec
-        return self._asks_always or bool(spec.resource_claims or spec.volumes)
+        if self._asks_always or spec.resource_claims or spec.volumes:
+            return True
+        return bool(pod.kind.template.extended_resources and self._state.list_device_resources(pod))
 
     def _plan_kind(self, pod: PodInfo) -> Plan:
         plan = Plan()

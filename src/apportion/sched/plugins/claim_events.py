@@ -40,13 +40,18 @@ class ClaimEvents:
         ]
 
     def interests(self, pod: PodInfo) -> tuple[str, ...]:
-        """Return the keys of the pod's claims."""
-        return name_claims(pod)
+        """Return the keys of the pod's claims, and what stands for the one that is made for extended resources."""
+        named = name_claims(pod)
+        return (*named, _extended_of(pod.uid)) if pod.kind.template.extended_resources else named
 
     def _narrow_claim(self, old: object, new: object) -> tuple[str, ...] | None:
         """Whatever frees no devices can only help the pods that name the claim; see `_hint_claim`."""
         if _frees_devices(old, new):
             return None
+        claim = new if isinstance(new, ClaimInfo) else old
+        owner = claim.extended_owner if isinstance(claim, ClaimInfo) else None
+        if owner is not None:
+            return (_extended_of(owner),)
         return (new.key,) if isinstance(new, ClaimInfo) else ()
 
     def _hint_claim(self, pod: PodInfo, old: object, new: object) -> Hint:
@@ -55,8 +60,8 @@ class ClaimEvents:
             return Hint.QUEUE
         before = old if isinstance(old, ClaimInfo) else None
         after = new if isinstance(new, ClaimInfo) else None
-        if after is None:
-            return Hint.SKIP
+        if after is None:  # the pod itself waits until a claim left over from an earlier attempt is gone
+            return Hint.QUEUE if before is not None and before.extended_owner == pod.uid else Hint.SKIP
         found = find_claims(self._state, pod)
         if found.problem is not None or all(c.uid != after.uid for c in found.claims):
             return Hint.SKIP
@@ -65,6 +70,10 @@ class ClaimEvents:
     def _hint_pod(self, pod: PodInfo, old: object, new: object) -> Hint:
         updated = new if isinstance(new, PodInfo) else pod
         return Hint.SKIP if find_claims(self._state, updated).problem is not None else Hint.QUEUE
+
+
+def _extended_of(pod_uid: str) -> str:
+    return f"extended/{pod_uid}"
 
 
 def _frees_devices(old: object, new: object) -> bool:

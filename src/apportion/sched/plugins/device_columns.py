@@ -1,14 +1,18 @@
 """The columns of DynamicResources: where claims can be allocated and used, and how well."""
 
+from typing import Final
+
 import numpy as np
 
 from apportion.alloc import Allocator, Problem
 from apportion.api.selectors import compile_node_selector
 from apportion.api.view import NodeSelector
 from apportion.sched.framework.columns import RowGroups, Scored, normalize_default
-from apportion.sched.framework.status import unresolvable
-from apportion.sched.state import Bools, ClusterState, Int64s
+from apportion.sched.framework.status import Status, unresolvable
+from apportion.sched.plugins.extended_claims import ExtendedProblems
+from apportion.sched.state import Bools, ClusterState, Int64s, NodeTable
 
+COLUMNS_MAX: Final = 512
 _NAME = "DynamicResources"
 _UNAVAILABLE = unresolvable(_NAME, "resourceclaim not available on the node")
 
@@ -53,6 +57,18 @@ class DeviceColumn:
         self.ok: Bools = np.zeros(0, np.bool_)
         self._compute()
 
+    def problem_at(self, row: int) -> Problem | None:
+        """Return what is to be allocated if the pod goes to a node, None for nothing."""
+        return self.problem
+
+    def _find_refusal(self, row: int) -> Status | None:
+        """Return why a node will not do whatever its devices."""
+        return None
+
+    @property
+    def _follows_devices(self) -> bool:
+        return self.problem is not None
+
     def _compute(self) -> None:
         nodes = self._state.nodes
         self._seen_nodes = nodes.changes.head
@@ -66,9 +82,10 @@ class DeviceColumn:
     def _judge(self, row: int) -> None:
         nodes = self._state.nodes
         name = nodes.name(row)
-        fits, score = True, 0
-        if self.problem is not None:
-            answer = self._allocator.judge(self.problem, name)
+        fits, score = self._find_refusal(row) is None, 0
+        problem = self.problem_at(row) if fits else None
+        if problem is not None:
+            answer = self._allocator.judge(problem, name)
             fits, score = answer.fits, answer.score
         fits = fits and not self._is_shut
         if fits and self._matchers:
@@ -82,7 +99,7 @@ class DeviceColumn:
         if self._seen_nodes != nodes.changes.head or len(self.ok) != nodes.rows:
             self._compute()
             return
-        if self.problem is None or self._cursor == devices.cursor:
+        if not self._follows_devices or self._cursor == devices.cursor:
             return
         changed = devices.changed_nodes(self._cursor)
         if changed is None:
@@ -97,17 +114,46 @@ class DeviceColumn:
 
     def statuses(self, rows: Int64s) -> RowGroups:
         """What the allocator said, or that an allocated claim cannot be used there."""
-        texts: dict[str, list[int]] = {}
+        groups: dict[Status, list[int]] = {}
         for row in rows.tolist():
-            reason = ""
-            if self.problem is not None:
-                answer = self._allocator.judge(self.problem, self._state.nodes.name(row))
-                reason = "" if answer.fits else answer.reason
-            texts.setdefault(reason, []).append(row)
-        return [
-            (unresolvable(_NAME, reason) if reason else _UNAVAILABLE, np.array(found, np.int64))
-            for reason, found in texts.items()
-        ]
+            groups.setdefault(self._find_refusal(row) or self._describe(row), []).append(row)
+        return [(status, np.array(found, np.int64)) for status, found in groups.items()]
+
+    def _describe(self, row: int) -> Status:
+        problem = self.problem_at(row)
+        if problem is not None:
+            answer = self._allocator.judge(problem, self._state.nodes.name(row))
+            if not answer.fits:
+                return unresolvable(_NAME, answer.reason)
+        return _UNAVAILABLE
+
+
+class ExtendedDeviceColumn(DeviceColumn):
+    """Claims to allocate together, among them one for extended resources that differs from node to node."""
+
+    __slots__ = ("problems",)
+
+    def __init__(
+        self,
+        state: ClusterState,
+        allocator: Allocator,
+        problems: ExtendedProblems,
+        selectors: tuple[NodeSelector, ...],
+        is_shut: bool = False,
+    ) -> None:
+        self.problems = problems
+        super().__init__(state, allocator, problems.shared, selectors, is_shut)
+
+    def problem_at(self, row: int) -> Problem | None:
+        """Return what is to be allocated if the pod goes to a node, None for nothing."""
+        return self.problems.at(row)
+
+    def _find_refusal(self, row: int) -> Status | None:
+        return self.problems.request.find_refusal(row, _NAME)
+
+    @property
+    def _follows_devices(self) -> bool:
+        return True
 
 
 class DeviceScore(Scored):
@@ -128,3 +174,62 @@ class DeviceScore(Scored):
     def normalized(self, ok: Bools) -> Int64s:
         """Scale so that the best feasible node has 100."""
         return normalize_default(self.raw, ok, reverse=False)
+
+
+class RefusedEverywhere:
+    """The column of a pod that fits on no node, for one reason."""
+
+    __slots__ = ("_nodes", "_status", "ok", "stamp")
+
+    def __init__(self, nodes: NodeTable, status: Status) -> None:
+        self._nodes = nodes
+        self._status = status
+        self.stamp = 0
+        self.ok: Bools = np.zeros(nodes.rows, np.bool_)
+
+    def refresh(self) -> None:
+        """Only the number of rows can change."""
+        if len(self.ok) != self._nodes.rows:
+            self.ok = np.zeros(self._nodes.rows, np.bool_)
+            self.stamp += 1
+
+    def statuses(self, rows: Int64s) -> RowGroups:
+        """All rows are refused for the same reason."""
+        return [(self._status, rows)]
+
+
+class DeviceColumns:
+    """The columns in use; pods whose claims ask for the same share one."""
+
+    def __init__(self, state: ClusterState, allocator: Allocator) -> None:
+        self._state = state
+        self._allocator = allocator
+        self._columns: dict[tuple[object, ...], DeviceColumn] = {}
+        self._extended: dict[tuple[object, ...], ExtendedDeviceColumn] = {}
+
+    def get(self, problem: Problem | None, selectors: tuple[NodeSelector, ...], is_shut: bool) -> DeviceColumn:
+        """Return the column for claims to allocate and the selectors of those that are allocated."""
+        prepared = None if problem is None else problem.prepared
+        key = (id(prepared), selectors, is_shut)
+        column = self._columns.get(key)
+        if column is None or column.prepared is not prepared:
+            if len(self._columns) >= COLUMNS_MAX:
+                self._columns.clear()
+            column = self._columns[key] = DeviceColumn(self._state, self._allocator, problem, selectors, is_shut)
+        column.problem = problem  # claims with equal specs share the column; its texts name the pod's own
+        return column
+
+    def get_extended(
+        self, problems: ExtendedProblems, selectors: tuple[NodeSelector, ...], is_shut: bool
+    ) -> ExtendedDeviceColumn:
+        """Return the column for pods of one template that use devices for extended resources."""
+        prepared = None if problems.shared is None else problems.shared.prepared
+        key = (id(problems.request), id(prepared), selectors, is_shut)
+        column = self._extended.get(key)
+        if column is None or column.problems.request is not problems.request or column.prepared is not prepared:
+            if len(self._extended) >= COLUMNS_MAX:
+                self._extended.clear()
+            column = ExtendedDeviceColumn(self._state, self._allocator, problems, selectors, is_shut)
+            self._extended[key] = column
+        column.problems = problems  # as above
+        return column

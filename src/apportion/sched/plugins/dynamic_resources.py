@@ -1,9 +1,9 @@
 """DynamicResources: pods with resource claims go to nodes where their devices can be had."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from apportion.alloc import Allocator, Problem
+from apportion.alloc import Allocator
 from apportion.api.resource import AllocationResult
 from apportion.api.selectors import compile_node_selector
 from apportion.api.view import NodeSelector
@@ -26,14 +26,28 @@ from apportion.sched.plugins.binding_conditions import BindingConditions
 from apportion.sched.plugins.claim_events import ClaimEvents
 from apportion.sched.plugins.claim_lookup import find_claims
 from apportion.sched.plugins.claim_writes import ClaimWriter
-from apportion.sched.plugins.device_columns import DeviceColumn, DeviceScore
+from apportion.sched.plugins.device_columns import (
+    DeviceColumn,
+    DeviceColumns,
+    DeviceScore,
+    ExtendedDeviceColumn,
+    RefusedEverywhere,
+)
 from apportion.sched.plugins.dynamic_resources_args import read_args
+from apportion.sched.plugins.extended_claims import (
+    IN_MEMORY_NAME,
+    ExtendedClaim,
+    ExtendedProblems,
+    ExtendedRequest,
+    ExtendedRequests,
+)
+from apportion.sched.plugins.extended_writes import ExtendedClaimWriter, delete_claim
 from apportion.sched.plugins.handle import Handle
 from apportion.sched.queue import Registration
 from apportion.sched.state import ClaimInfo, PodInfo
 
-_COLUMNS_MAX = 512
 _NAME = "DynamicResources"
+_LEFT_OVER = unresolvable(_NAME, "cannot schedule extended resource claim")
 
 
 @dataclass(slots=True)
@@ -42,9 +56,14 @@ class ClaimState:
 
     claims: tuple[ClaimInfo, ...]
     to_allocate: tuple[ClaimInfo, ...]
-    problem: Problem | None
     column: DeviceColumn
-    allocations: dict[str, AllocationResult]
+    extended: ExtendedClaim | None = None
+    allocations: dict[str, AllocationResult] = field(default_factory=dict)
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether there is anything to write before the pod is bound."""
+        return bool(self.claims) or (self.extended is not None and self.extended.variant is not None)
 
 
 class DynamicResources:
@@ -59,12 +78,14 @@ class DynamicResources:
         self._state = handle.state
         self._rng = handle.rng
         self._allocator = Allocator(handle.state.devices)
-        self._columns: dict[tuple[object, ...], DeviceColumn] = {}
+        self._columns = DeviceColumns(handle.state, self._allocator)
         self._zero = ZeroScore()
         has_conditions = handle.state.devices.features.binding_conditions
         args = read_args(handle.args, handle.gates.enabled("DRASchedulerFilterTimeout"), has_conditions)
         self._writer = ClaimWriter(handle.state, self.name, has_conditions)
         self._conditions = BindingConditions(handle.state, handle.clock, self.name, args.binding_timeout_s)
+        self._extended = ExtendedRequests(handle.state)
+        self._extended_writer = ExtendedClaimWriter(handle.state, self._writer, handle.clock, handle.rng, self.name)
         self._events = ClaimEvents(handle.state, self.name)
 
     # ---- before the queue ---------------------------------------------------------------------------------
@@ -80,12 +101,13 @@ class DynamicResources:
 
     def pre_filter(self, pod: PodInfo) -> PreFilterResult:
         """Return the column of nodes where the allocated claims can be used and the others allocated."""
-        if not pod.kind.template.spec.resource_claims:
+        extended = self._extended.find(pod)
+        if extended is None and not pod.kind.template.spec.resource_claims:
             return NOTHING_TO_FILTER
         found = find_claims(self._state, pod)
         if found.problem is not None:
             return PreFilterResult(status=unresolvable(self.name, found.problem))
-        if not found.claims:
+        if not found.claims and extended is None:
             return NOTHING_TO_FILTER
         to_allocate = []
         for claim in found.claims:
@@ -94,44 +116,52 @@ class DynamicResources:
                     text = f"resource claim {claim.key} is in the process of being allocated"
                     return PreFilterResult(status=unresolvable(self.name, text))
                 to_allocate.append(claim)
-        return self._judge(found.claims, tuple(to_allocate))
+        return self._judge(pod, found.claims, tuple(to_allocate), extended)
 
-    def _judge(self, claims: tuple[ClaimInfo, ...], to_allocate: tuple[ClaimInfo, ...]) -> PreFilterResult:
-        problem = None
-        if to_allocate:
-            problem = self._allocator.prepare([c.input for c in to_allocate])
-            if problem.fault is not None:
-                return PreFilterResult(status=unresolvable(self.name, problem.fault))
+    def _judge(
+        self,
+        pod: PodInfo,
+        claims: tuple[ClaimInfo, ...],
+        to_allocate: tuple[ClaimInfo, ...],
+        extended: ExtendedRequest | None,
+    ) -> PreFilterResult:
+        inputs = [c.input for c in to_allocate]
+        problem = self._allocator.prepare(inputs) if inputs else None
+        if problem is not None and problem.fault is not None:
+            return PreFilterResult(status=unresolvable(self.name, problem.fault))
         selectors = tuple(
             c.allocation.node_selector
             for c in claims
             if c.allocation is not None and c.allocation.node_selector is not None
         )
-        column = self._column(problem, selectors, any(self._conditions.has_failed(c) for c in claims))
-        return PreFilterResult(column=column, state=ClaimState(claims, to_allocate, problem, column, {}))
-
-    def _column(self, problem: Problem | None, selectors: tuple[NodeSelector, ...], is_shut: bool) -> DeviceColumn:
-        prepared = None if problem is None else problem.prepared
-        key = (id(prepared), selectors, is_shut)
-        column = self._columns.get(key)
-        if column is None or column.prepared is not prepared:
-            if len(self._columns) >= _COLUMNS_MAX:
-                self._columns.clear()
-            column = self._columns[key] = DeviceColumn(self._state, self._allocator, problem, selectors, is_shut)
-        column.problem = problem  # claims with equal specs share the column; its texts name the pod's own
-        return column
+        is_shut = any(self._conditions.has_failed(c) for c in claims)
+        if extended is None:
+            column = self._columns.get(problem, selectors, is_shut)
+            return PreFilterResult(column=column, state=ClaimState(claims, to_allocate, column))
+        if self._state.claims.find_extended(pod.uid) is not None:
+            # left over from an earlier attempt; PostFilter removes it
+            return PreFilterResult(column=RefusedEverywhere(self._state.nodes, _LEFT_OVER))
+        problems = ExtendedProblems(self._allocator, inputs, pod.namespace, extended)
+        extended_column = self._columns.get_extended(problems, selectors, is_shut)
+        claim = ExtendedClaim(self._rng.uid())
+        return PreFilterResult(column=extended_column, state=ClaimState(claims, to_allocate, extended_column, claim))
 
     def pre_score(self, pod: PodInfo, state: object) -> ZeroScore | DeviceScore:
         """Return the column that prefers nodes offering the earlier alternatives of prioritized lists."""
-        if not isinstance(state, ClaimState) or state.problem is None:
+        if not isinstance(state, ClaimState) or not state.to_allocate:
             return self._zero
         return state.column.score
 
     def post_filter(self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe) -> PostFilterResult:
         """Free one allocated claim of the pod that nobody else uses, to place it anew.
 
-        It must be one that some node cannot use, or whose devices could not be made ready.
+        It must be one that some node cannot use, or whose devices could not be made ready. A claim for extended
+        resources that an earlier attempt left over is deleted.
         """
+        left_over = self._state.claims.find_extended(pod.uid)
+        if left_over is not None:
+            status = unschedulable(self.name, "deletion of ResourceClaim completed")
+            return PostFilterResult(status, commands=tuple(delete_claim(left_over)))
         for claim in find_claims(self._state, pod).claims:
             if claim.allocation is None or any(r.uid != pod.uid for r in claim.status.reserved_for):
                 continue
@@ -156,18 +186,27 @@ class DynamicResources:
 
     def reserve(self, pod: PodInfo, row: int, state: object) -> Status | None:
         """Decide the devices on the chosen node and keep them in memory until they are in the API."""
-        if not isinstance(state, ClaimState) or state.problem is None:
+        problem = state.column.problem_at(row) if isinstance(state, ClaimState) else None
+        if not isinstance(state, ClaimState) or problem is None:
             return None
-        node = self._state.nodes.name(row)
         for claim in state.to_allocate:
             current = self._state.claims.find(claim.key)
             if current is None or current.uid != claim.uid or current.allocation is not None:
                 return error(self.name, f"claim {claim.key} was allocated elsewhere in the meantime")
-        results = self._allocator.allocate(state.problem, node, self._rng.uid)
-        for claim, allocation in zip(state.to_allocate, results, strict=True):
+        results = self._allocator.allocate(problem, self._state.nodes.name(row), self._rng.uid)
+        for claim, allocation in zip(state.to_allocate, results, strict=False):
             self._state.claims.signal_pending(claim.key, claim.uid, allocation)
             state.allocations[claim.uid] = allocation
+        if len(results) > len(state.to_allocate):
+            self._reserve_extended(pod, row, state, results[-1])
         return None
+
+    def _reserve_extended(self, pod: PodInfo, row: int, state: ClaimState, allocation: AllocationResult) -> None:
+        extended, column = state.extended, state.column
+        assert extended is not None and isinstance(column, ExtendedDeviceColumn)
+        extended.variant = column.problems.request.find_variant(row)
+        extended.allocation = allocation
+        self._state.claims.signal_pending(f"{pod.namespace}/{IN_MEMORY_NAME}", extended.uid, allocation)
 
     def unreserve(self, pod: PodInfo, row: int, state: object) -> Sequence[Command]:
         """Give the devices back; a reservation that reached the API is removed there as well."""
@@ -181,18 +220,27 @@ class DynamicResources:
             if current is not None and current.uid == claim.uid and current.is_reserved_for(pod.uid):
                 commands.append(UnreserveClaim(claim.meta.namespace, claim.meta.name, claim.uid, pod.uid))
         state.allocations.clear()
-        return commands
+        return commands + self._unreserve_extended(pod, state.extended)
+
+    def _unreserve_extended(self, pod: PodInfo, extended: ExtendedClaim | None) -> list[Command]:
+        if extended is None or extended.allocation is None:
+            return []
+        created, extended.allocation = extended.created, None
+        key = f"{pod.namespace}/{IN_MEMORY_NAME}" if created is None else created.key
+        self._state.claims.remove_pending(key, extended.uid, force=True)
+        return [] if created is None else list(delete_claim(self._state.claims.find(created.key) or created))
 
     # ---- bind ---------------------------------------------------------------------------------------------
 
     def pre_bind_pre_flight(self, pod: PodInfo, row: int, state: object) -> bool:
-        """Return whether the pod has claims."""
-        return isinstance(state, ClaimState)
+        """Return whether the pod has claims, or is to get one for extended resources."""
+        return isinstance(state, ClaimState) and state.is_writing
 
     def waits_in_pre_bind(self, pod: PodInfo, row: int, state: object) -> bool:
         """Return whether devices have to be made ready."""
         assert isinstance(state, ClaimState)
-        decided = (state.allocations.get(c.uid, c.allocation) for c in state.claims)
+        decided = [state.allocations.get(c.uid, c.allocation) for c in state.claims]
+        decided.append(state.extended.allocation if state.extended is not None else None)
         return any(r.binding_conditions for a in decided if a is not None for r in a.devices.results)
 
     def pre_bind(self, pod: PodInfo, row: int, state: object) -> CommandGenerator:
@@ -205,7 +253,14 @@ class DynamicResources:
             status = yield from self._writer.write(pod, claim, state.allocations.get(claim.uid))
             if status is not None:
                 return status
-        return (yield from self._conditions.wait(pod, self._state.nodes.name(row), state.claims))
+        claims = list(state.claims)
+        if state.extended is not None and state.extended.variant is not None:
+            status = yield from self._extended_writer.write(pod, state.extended)
+            if status is not None:
+                return status
+            assert state.extended.created is not None
+            claims.append(state.extended.created)
+        return (yield from self._conditions.wait(pod, self._state.nodes.name(row), claims))
 
     # ---- events -------------------------------------------------------------------------------------------
 

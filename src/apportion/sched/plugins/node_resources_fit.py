@@ -5,12 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from apportion.api.core import Node
+from apportion.api.extended_resources import IMPLICIT_PREFIX
+from apportion.api.resource import DeviceClass
 from apportion.sched.framework.columns import RowGroups
 from apportion.sched.framework.plugin import PreFilterResult
 from apportion.sched.framework.status import Code, Status
 from apportion.sched.plugins.handle import Handle
 from apportion.sched.plugins.scoring_strategy import AllocationScore, ScoringStrategy, read_strategy
-from apportion.sched.queue import ActionType, ClusterEvent, Hint, Registration
+from apportion.sched.queue import DEVICE_CLASS, ActionType, ClusterEvent, Hint, Registration
 from apportion.sched.state import Bools, Int64s, NodeTable, PodInfo
 
 _COLUMNS_MAX = 2048
@@ -23,23 +25,28 @@ class NodeResourcesFit:
     per_pod = False
 
     def __init__(self, handle: Handle) -> None:
+        self._state = handle.state
         self._nodes = handle.state.nodes
         self._strategy: ScoringStrategy = read_strategy(handle.args)
         self._ignored = frozenset(_strings(handle.args.get("ignoredResources")))
         self._ignored_groups = frozenset(_strings(handle.args.get("ignoredResourceGroups")))
-        self._filters: dict[int, FitColumn] = {}
+        self._filters: dict[tuple[int, frozenset[int]], FitColumn] = {}
         self._scores: dict[object, AllocationScore] = {}
 
     def pre_filter(self, pod: PodInfo) -> PreFilterResult:
         """Return the column of nodes with enough of everything."""
+        return PreFilterResult(column=self._column(pod))
+
+    def _column(self, pod: PodInfo) -> "FitColumn":
         usage = pod.usage
-        column = self._filters.get(usage.id)
+        by_devices = frozenset(map(self._nodes.resource_id, self._state.list_device_resources(pod)))
+        column = self._filters.get((usage.id, by_devices))
         if column is None:
             if len(self._filters) >= _COLUMNS_MAX:
                 self._filters.clear()
             amounts = tuple((i, v) for i, v in usage.amounts if not self._is_ignored(i))
-            column = self._filters[usage.id] = FitColumn(self._nodes, amounts)
-        return PreFilterResult(column=column)
+            column = self._filters[usage.id, by_devices] = FitColumn(self._nodes, amounts, by_devices)
+        return column
 
     def _is_ignored(self, resource: int) -> bool:
         name = self._nodes.resources.items[resource]
@@ -64,6 +71,7 @@ class NodeResourcesFit:
             Registration(self.name, gone, self._hint_freed),
             Registration(self.name, mine, None),
             Registration(self.name, node, self._hint_node),
+            Registration(self.name, ClusterEvent(DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE), self._hint_class),
         ]
 
     def _hint_freed(self, pod: PodInfo, old: object, new: object) -> Hint:
@@ -80,9 +88,14 @@ class NodeResourcesFit:
         row = self._nodes.row_of.get(new.metadata.name)
         if row is None:
             return Hint.SKIP
-        column = self.pre_filter(pod).column
-        assert isinstance(column, FitColumn)
-        return Hint.QUEUE if column.fits(row) else Hint.SKIP
+        return Hint.QUEUE if self._column(pod).fits(row) else Hint.SKIP
+
+    def _hint_class(self, pod: PodInfo, old: object, new: object) -> Hint:
+        """A class helps a pod whose resource it serves."""
+        if not isinstance(new, DeviceClass):
+            return Hint.SKIP
+        names = (new.spec.extended_resource_name, IMPLICIT_PREFIX + new.metadata.name)
+        return Hint.QUEUE if any(n in names for n in pod.kind.template.extended_resources) else Hint.SKIP
 
 
 def _strings(value: object) -> list[str]:
@@ -90,13 +103,20 @@ def _strings(value: object) -> list[str]:
 
 
 class FitColumn:
-    """Rows with room for ((resource id, amount), ...) and for one more pod."""
+    """Rows with room for ((resource id, amount), ...) and for one more pod.
 
-    __slots__ = ("_amounts", "_cursor", "_ids", "_nodes", "_wanted", "ok", "stamp")
+    What is in ``by_devices`` is left to DynamicResources on nodes that have none of it to give otherwise.
+    """
 
-    def __init__(self, nodes: NodeTable, amounts: tuple[tuple[int, int], ...]) -> None:
+    __slots__ = ("_amounts", "_by_devices", "_cursor", "_ids", "_is_by_devices", "_nodes", "_wanted", "ok", "stamp")
+
+    def __init__(
+        self, nodes: NodeTable, amounts: tuple[tuple[int, int], ...], by_devices: frozenset[int] = frozenset()
+    ) -> None:
         self._nodes = nodes
         self._amounts = amounts
+        self._by_devices = by_devices
+        self._is_by_devices = np.array([[i in by_devices] for i, _ in amounts], np.bool_).reshape(len(amounts), 1)
         self._ids = np.array([i for i, _ in amounts], np.intp)
         self._wanted = np.array([[v] for _, v in amounts], np.int64).reshape(len(amounts), 1)
         self.stamp = 0
@@ -107,8 +127,11 @@ class FitColumn:
         self._cursor = nodes.usage.head
         ok: Bools = nodes.pod_count < nodes.allowed_pods
         if self._amounts:
-            free = nodes.allocatable[self._ids] - nodes.requested[self._ids]
-            ok &= (free >= self._wanted).all(axis=0)
+            allocatable = nodes.allocatable[self._ids]
+            enough = allocatable - nodes.requested[self._ids] >= self._wanted
+            if self._by_devices:
+                enough |= self._is_by_devices & (allocatable == 0)
+            ok &= enough.all(axis=0)
         self.ok = ok
 
     def fits(self, row: int) -> bool:
@@ -117,7 +140,10 @@ class FitColumn:
         if nodes.pod_count[row] >= nodes.allowed_pods[row]:
             return False
         allocatable, requested = nodes.allocatable, nodes.requested
-        return all(allocatable[i, row] - requested[i, row] >= amount for i, amount in self._amounts)
+        return all(
+            allocatable[i, row] - requested[i, row] >= amount or (i in self._by_devices and not allocatable[i, row])
+            for i, amount in self._amounts
+        )
 
     def refresh(self) -> None:
         """Bring ``ok`` up to date; only rows whose pods or node changed are looked at."""
@@ -140,9 +166,10 @@ class FitColumn:
         hopeless = np.zeros(len(rows), np.bool_)
         for resource, amount in self._amounts:
             allocatable = nodes.allocatable[resource, rows]
-            lacks.append(allocatable - nodes.requested[resource, rows] < amount)
+            counts = allocatable > 0 if resource in self._by_devices else np.True_
+            lacks.append((allocatable - nodes.requested[resource, rows] < amount) & counts)
             names.append(f"Insufficient {nodes.resources.items[resource]}")
-            hopeless |= allocatable < amount
+            hopeless |= (allocatable < amount) & counts
         return _group(rows, np.array([*lacks, hopeless]), names)
 
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 import msgspec
 import orjson
 
+from apportion.api.extended_resources import EXTENDED_CLAIM
 from apportion.api.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
 from apportion.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, PodEvent, Request, create_event
 from apportion.sched.framework import (
@@ -14,7 +15,9 @@ from apportion.sched.framework import (
     BindVolume,
     ClearNomination,
     Command,
+    CreateClaim,
     DeallocateClaim,
+    DeleteClaim,
     DeletePod,
     EmitEvent,
     GetClaim,
@@ -22,6 +25,8 @@ from apportion.sched.framework import (
     MarkDisrupted,
     NominatePod,
     PatchPodCondition,
+    RecordExtendedClaim,
+    ReleaseClaim,
     ReserveClaim,
     SelectNode,
     UnreserveClaim,
@@ -89,6 +94,36 @@ def _deallocate(c: DeallocateClaim, now: str) -> Request:
         "status": {"allocation": None, "reservedFor": None, "devices": None},
     }
     return Request("patch", CLAIMS, c.namespace, c.name, orjson.dumps(body), "status", MERGE_PATCH)
+
+
+def _create_claim(c: CreateClaim, now: str) -> Request:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": c.pod_name, "uid": c.pod_uid, "controller": True}
+    meta = {
+        "name": c.name,
+        "generateName": c.generate_name,
+        "namespace": c.namespace,
+        "annotations": {EXTENDED_CLAIM: "true"},
+        "ownerReferences": [owner],
+    }
+    body = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": meta, "spec": c.spec}
+    return Request("create", CLAIMS, c.namespace, c.name, msgspec.json.encode(body))
+
+
+def _release_claim(c: ReleaseClaim, now: str) -> Request:
+    body = orjson.dumps({"metadata": {"uid": c.uid, "finalizers": c.finalizers or None}})
+    return Request("patch", CLAIMS, c.namespace, c.name, body, content_type=MERGE_PATCH)
+
+
+def _delete_claim(c: DeleteClaim, now: str) -> Request:
+    body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": c.uid}}
+    return Request("delete", CLAIMS, c.namespace, c.name, orjson.dumps(body))
+
+
+def _record_extended(c: RecordExtendedClaim, now: str) -> Request:
+    mappings = [{"containerName": m[0], "resourceName": m[1], "requestName": m[2]} for m in c.mappings]
+    status = {"extendedResourceClaimStatus": {"requestMappings": mappings, "resourceClaimName": c.claim_name}}
+    body = orjson.dumps({"metadata": {"uid": c.uid}, "status": status})
+    return Request("patch", "pods", c.namespace, c.name, body, "status", MERGE_PATCH)
 
 
 def _bind_volume(c: BindVolume, now: str) -> Request:
@@ -170,6 +205,10 @@ _BUILDERS: Final[dict[type, Any]] = {
     ReserveClaim: _reserve,
     UnreserveClaim: _unreserve,
     DeallocateClaim: _deallocate,
+    CreateClaim: _create_claim,
+    ReleaseClaim: _release_claim,
+    DeleteClaim: _delete_claim,
+    RecordExtendedClaim: _record_extended,
     BindVolume: _bind_volume,
     SelectNode: _select_node,
     PatchPodCondition: _patch_condition,

@@ -22,6 +22,7 @@ from apportion.sched.framework import (
     BindPod,
     BindVolume,
     Command,
+    CreateClaim,
     ReserveClaim,
     SelectNode,
 )
@@ -30,7 +31,7 @@ ATTEMPTS_MAX: Final = 10
 FIRST_DELAY_S: Final = 0.5
 LONGEST_DELAY_S: Final = 30.0
 _OK, _NOT_FOUND, _CONFLICT, _TOO_MANY = 200, 404, 409, 429
-_Writes = BindPod | AddClaimFinalizer | AllocateClaim | ReserveClaim | BindVolume | SelectNode
+_Writes = BindPod | AddClaimFinalizer | AllocateClaim | ReserveClaim | BindVolume | SelectNode | CreateClaim
 Settled = Callable[[Response], None]
 
 
@@ -47,6 +48,10 @@ def _is_reserved(c: AllocateClaim | ReserveClaim, claim: ResourceClaim) -> bool:
     allocation = claim.status.allocation
     is_ours = allocation is not None and allocation.devices.results == c.allocation.devices.results
     return is_ours and any(r.uid == c.consumer.uid for r in claim.status.reserved_for)
+
+
+def _is_made(c: CreateClaim, claim: ResourceClaim) -> bool:
+    return any(o.uid == c.pod_uid for o in claim.metadata.owner_references)
 
 
 def _is_tied(c: BindVolume, volume: PersistentVolume) -> bool:
@@ -66,6 +71,7 @@ _EFFECTS: Final[dict[type, tuple[type[View], Callable[[Any, Any], bool]]]] = {
     ReserveClaim: (ResourceClaim, _is_reserved),
     BindVolume: (PersistentVolume, _is_tied),
     SelectNode: (PersistentVolumeClaim, _is_selected),
+    CreateClaim: (ResourceClaim, _is_made),
 }
 
 
@@ -90,8 +96,12 @@ class _Open:
     def judge(self, answer: Response) -> Response | None:
         """Return how the write ended as far as the object tells, None when it is still open."""
         view, has_effect = _EFFECTS[type(self.command)]
+        if answer.code == _NOT_FOUND and isinstance(self.command, CreateClaim):
+            return None if is_unknown(self.last.code) else self.last
+        if answer.code != _OK:
+            return answer
         found: Any = msgspec.json.decode(answer.body, type=view)
-        if found.metadata.uid != self.command.uid:
+        if not isinstance(self.command, CreateClaim) and found.metadata.uid != self.command.uid:
             return Response(_CONFLICT, message=f"{self.request.resource} {self.request.name} was made anew")
         if has_effect(self.command, found):
             return Response(_OK, answer.body)
@@ -136,7 +146,7 @@ class Settling:
         if is_unknown(answer.code) or answer.code == _TOO_MANY:
             self._wait(entry)  # as long as it takes: until then nothing is freed and nothing is lost
             return
-        settled = answer if answer.code != _OK else entry.judge(answer)
+        settled = entry.judge(answer)
         if settled is None and entry.attempts < ATTEMPTS_MAX:
             self._transport.submit(entry.request, lambda a: self._on_repeat(entry, a))
         else:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from apportion.alloc import ClaimInput, DeviceTable
+from apportion.api.extended_resources import EXTENDED_CLAIM
 from apportion.api.resource import (
     AllocationResult,
     ResourceClaimConsumerReference,
@@ -66,6 +67,14 @@ class ClaimInfo:
         """Return whether the pod with this uid may use the claim."""
         return any(ref.uid == pod_uid for ref in self.status.reserved_for)
 
+    @property
+    def extended_owner(self) -> str | None:
+        """The uid of the pod whose extended resources the scheduler made this claim for."""
+        if self.meta.annotations.get(EXTENDED_CLAIM) != "true":
+            return None
+        owner = self.find_controller()
+        return owner.uid if owner is not None else None
+
     def find_controller(self) -> OwnerReference | None:
         """Return the owner that controls the claim."""
         return next((o for o in self.meta.owner_references if o.controller), None)
@@ -95,6 +104,7 @@ class ClaimStore:
         self._assumed: dict[str, ClaimInfo] = {}
         self._pending: dict[str, PendingAllocation] = {}
         self._held: dict[str, AllocationResult] = {}
+        self._by_extended_owner: dict[str, str] = {}  # pod uid -> key
         self._listeners: dict[str, list[Callable[[], None]]] = {}
         self._recent: dict[bytes, ClaimInfo] = {}
         self._spec_ids: Interner[bytes] = Interner()
@@ -117,16 +127,29 @@ class ClaimStore:
 
     def _decode(self, raw: bytes) -> ClaimInfo:
         head = _DECODE(raw)
-        spec_id = self._spec_ids.intern(bytes(head.spec))
-        if spec_id == len(self._specs):
-            self._specs.append(_DECODE_SPEC(head.spec))
+        spec_id = self._intern_spec(bytes(head.spec))
         meta = head.metadata
         claim = ClaimInput(meta.uid, meta.namespace, meta.name, self._specs[spec_id], spec_id)
         return ClaimInfo(meta, head.status, claim)
 
+    def _intern_spec(self, raw: bytes) -> int:
+        spec_id = self._spec_ids.intern(raw)
+        if spec_id == len(self._specs):
+            self._specs.append(_DECODE_SPEC(raw))
+        return spec_id
+
+    def intern_spec(self, spec: ResourceClaimSpec) -> int:
+        """Return the id of a spec that no claim need have."""
+        return self._intern_spec(msgspec.json.encode(spec))
+
     def find(self, key: str) -> ClaimInfo | None:
         """Return the newest known version of a claim: assumed, or else as the API said."""
         return self._assumed.get(key) or self._api.get(key)
+
+    def find_extended(self, pod_uid: str) -> ClaimInfo | None:
+        """Return the claim that was made for the extended resources of a pod."""
+        key = self._by_extended_owner.get(pod_uid)
+        return None if key is None else self.find(key)
 
     def find_pending(self, uid: str) -> PendingAllocation | None:
         """Return the allocation on its way for the claim with this uid."""
@@ -146,6 +169,9 @@ class ClaimStore:
         """
         replaced = self._api.get(claim.key)
         self._api[claim.key] = claim
+        owner = claim.extended_owner
+        if owner is not None:
+            self._by_extended_owner[owner] = claim.key
         if replaced is not None and replaced.uid != claim.uid:
             self._hold(replaced.uid, None)
         assumed = self._assumed.get(claim.key)
@@ -161,6 +187,8 @@ class ClaimStore:
         self._api.pop(key, None)
         self._assumed.pop(key, None)
         if before is not None:
+            if self._by_extended_owner.get(before.extended_owner or "") == key:
+                del self._by_extended_owner[before.extended_owner or ""]
             self._settle(key, before.uid)
             self._tell(key)
         return before
@@ -213,6 +241,12 @@ class ClaimStore:
         del self._pending[uid]
         self._settle(key, uid)
         return True
+
+    def move_pending(self, key: str, old_uid: str, new_uid: str) -> None:
+        """Let the allocation on its way belong to a claim that has only now got its uid."""
+        self._pending[new_uid] = self._pending.pop(old_uid)
+        self._settle(key, old_uid)
+        self._settle(key, new_uid)
 
     # ---- devices ------------------------------------------------------------------------------------------
 

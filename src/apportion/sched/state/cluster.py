@@ -62,6 +62,11 @@ class ClusterState:
         found = self.namespaces.get(namespace)
         return {NAME_LABEL: namespace} if found is None else found
 
+    def list_device_resources(self, pod: PodInfo) -> tuple[str, ...]:
+        """Return the extended resources of a pod that some device class serves."""
+        names = pod.kind.template.extended_resources
+        return tuple(n for n in names if self.devices.classes.find_for_resource(n) is not None) if names else ()
+
     # ---- nodes --------------------------------------------------------------------------------------------
 
     def apply_node(self, node: Node) -> int:

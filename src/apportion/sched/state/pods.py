@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from apportion.api.core import PodSpec, PodStatus
+from apportion.api.extended_resources import is_extended_name
 from apportion.api.pod_requests import nonzero_requests, pod_requests, scored_requests
 from apportion.api.view import OwnerReference, View
 from apportion.sched.state.counts import LabelGroup, LabelGroups
@@ -48,12 +49,14 @@ class Usage:
 class PodTemplate:
     """One distinct pod spec, without the node name."""
 
-    __slots__ = ("facts", "id", "spec", "usage")
+    __slots__ = ("extended_resources", "facts", "id", "spec", "usage")
 
     def __init__(self, id: int, spec: PodSpec, usage: Usage) -> None:
         self.id = id
         self.spec = spec
         self.usage = usage
+        # names of resources that devices may have to serve
+        self.extended_resources = tuple(name for name, _ in usage.requests if is_extended_name(name))
         self.facts: dict[str, object] = {}  # what plugins parsed out of the spec, by plugin name
 
 
