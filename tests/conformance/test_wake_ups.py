@@ -114,6 +114,16 @@ CASES: dict[str, tuple[list[Step], dict[str, Any], Step]] = {
         pod_tree("p", nodeSelector={"zone": "z"}),
         _nodes(node_tree("n1", labels=ZONED)),
     ),
+    "NodeDeclaredFeatures/feature declared": (
+        [_nodes(N1)],
+        pod_tree("p", hostNetwork=True, hostUsers=False),
+        _nodes({**N1, "status": {**N1["status"], "declaredFeatures": ["UserNamespacesHostNetworkSupport"]}}),
+    ),
+    "NodeDeclaredFeatures/no longer needed": (
+        [_nodes(N1)],
+        pod_tree("p", hostNetwork=True, hostUsers=False),
+        _pods(pod_tree("p", hostNetwork=True)),
+    ),
     "NodePorts/port freed": ([_nodes(N1), _pods(_port("o", node="n1"))], _port("p"), _delete("pods", "o", "default")),
     "PodTopologySpread/pod deleted": (
         [_nodes(N1, node_tree("n2", cpu="0")), _pods(pod_tree("o", node="n1", labels={"app": "a"}))],

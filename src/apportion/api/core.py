@@ -72,12 +72,26 @@ class ResourceRequirements(View):
     claims: tuple[ContainerClaim, ...] = ()
 
 
+class ContainerRestartRule(View):
+    action: str = ""
+
+
+class VolumeMount(View):
+    bind_mount_options: tuple[str, ...] = ()
+
+
 class Container(View):
     name: str = ""
     image: str = ""
     resources: ResourceRequirements = ResourceRequirements()
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str = ""
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
+
+
+class EphemeralContainer(View):
+    volume_mounts: tuple[VolumeMount, ...] = ()
 
 
 class PreferredSchedulingTerm(View):
@@ -149,6 +163,7 @@ class PodSchedulingGroup(View):
 class PodSpec(View):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
+    ephemeral_containers: tuple[EphemeralContainer, ...] = ()
     volumes: tuple[Volume, ...] = ()
     node_name: str = ""
     node_selector: dict[str, str] = {}
@@ -162,6 +177,7 @@ class PodSpec(View):
     preemption_policy: str = "PreemptLowerPriority"
     overhead: ResourceList = {}
     host_network: bool = False
+    host_users: bool | None = None
     resource_claims: tuple[PodResourceClaim, ...] = ()
     resources: ResourceRequirements | None = None
     runtime_class_name: str = ""

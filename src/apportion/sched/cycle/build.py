@@ -5,7 +5,7 @@ from apportion.base import Clock, ConfigError, Rng
 from apportion.sched.cycle.scheduler import Scheduler
 from apportion.sched.framework import Plugin, PluginUse, Profile, WaitingPods, build_profile
 from apportion.sched.framework.config import Plugins, PluginSet, ProfileConfig, SchedulerConfig
-from apportion.sched.plugins import IN_TREE, NOT_INCLUDED, Handle, find_own
+from apportion.sched.plugins import IN_TREE, Handle, find_own
 from apportion.sched.queue import QueueConfig
 from apportion.sched.state import ClusterState
 
@@ -96,7 +96,7 @@ def _build(
 def _check_args(profile: ProfileConfig) -> None:
     for i, entry in enumerate(profile.plugin_config):
         _check_name(profile, entry.name, disabling=True)
-        if entry.name not in IN_TREE and entry.name not in NOT_INCLUDED:
+        if entry.name not in IN_TREE:
             continue  # the arguments of an own plugin are its own affair
         unknown = sorted(profile.args_of(entry.name).keys() - _ARGS.get(entry.name, set()))
         if unknown:
@@ -105,10 +105,8 @@ def _check_args(profile: ProfileConfig) -> None:
 
 
 def _check_name(profile: ProfileConfig, name: str, disabling: bool = False) -> None:
-    if name in IN_TREE or (disabling and (name == "*" or name in NOT_INCLUDED)):
+    if name in IN_TREE or (disabling and name == "*"):
         return
-    if name in NOT_INCLUDED:
-        raise ConfigError(f"profile {profile.scheduler_name}: plugin {name} is not available")
     if find_own(name) is not None:
         return
     known = ", ".join(IN_TREE)

@@ -224,7 +224,7 @@ def pod_changes(old: PodInfo, new: PodInfo) -> list[ActionType]:
         changes.append(ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
     if old.claim_statuses != new.claim_statuses:
         changes.append(ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
-    return changes
+    return changes or [ActionType.UPDATE_POD_OTHER]
 
 
 def node_changes(old: Node, new: Node) -> list[ActionType]:

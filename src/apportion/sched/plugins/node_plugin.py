@@ -27,10 +27,11 @@ T = TypeVar("T")
 KINDS_MAX: Final = 256
 _ROWS_MAX: Final = 1024
 MAX_SCORE: Final = 100
+_MEANT: Final = ActionType.ALL & ~ActionType.UPDATE_POD_OTHER  # not each change of a status, its own one among them
 _EVERYTHING: Final = (
     ClusterEvent("Node", ActionType.ALL),
-    ClusterEvent("AssignedPod", ActionType.ALL),
-    ClusterEvent("TargetPod", ActionType.ALL),
+    ClusterEvent("AssignedPod", _MEANT, "AssignedPodAll"),
+    ClusterEvent("TargetPod", _MEANT, "TargetPodAll"),
 )
 
 

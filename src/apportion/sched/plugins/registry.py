@@ -11,6 +11,7 @@ from apportion.sched.plugins.handle import Handle
 from apportion.sched.plugins.image_locality import ImageLocality
 from apportion.sched.plugins.inter_pod_affinity import InterPodAffinity
 from apportion.sched.plugins.node_affinity import NodeAffinity
+from apportion.sched.plugins.node_declared_features import NodeDeclaredFeatures
 from apportion.sched.plugins.node_name import NodeName
 from apportion.sched.plugins.node_ports import NodePorts
 from apportion.sched.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
@@ -29,8 +30,8 @@ from apportion.sched.plugins.volume_zone import VolumeZone
 IN_TREE: Final[Mapping[str, tuple[Callable[[Handle], Plugin], int]]] = {
     "SchedulingGates": (SchedulingGates, 1),
     "PrioritySort": (PrioritySort, 1),
-    "NodeUnschedulable": (NodeUnschedulable, 1),
     "NodeName": (NodeName, 1),
+    "NodeUnschedulable": (NodeUnschedulable, 1),
     "TaintToleration": (TaintToleration, 3),
     "NodeAffinity": (NodeAffinity, 2),
     "NodePorts": (NodePorts, 1),
@@ -46,6 +47,5 @@ IN_TREE: Final[Mapping[str, tuple[Callable[[Handle], Plugin], int]]] = {
     "NodeResourcesBalancedAllocation": (NodeResourcesBalancedAllocation, 1),
     "ImageLocality": (ImageLocality, 1),
     "DefaultBinder": (DefaultBinder, 1),
+    "NodeDeclaredFeatures": (NodeDeclaredFeatures, 1),
 }
-# plugins of the upstream default profile that this scheduler does not have; a configuration may disable them
-NOT_INCLUDED: Final = frozenset({"NodeDeclaredFeatures"})

@@ -42,7 +42,6 @@ def test_mistakes_are_named_with_file_and_field(tree: dict[str, Any], text: str)
     ("more", "text"),
     [
         ({"plugins": {"score": {"enabled": [{"name": "Nope"}]}}}, "there is no plugin 'Nope'"),
-        ({"plugins": {"filter": {"enabled": [{"name": "NodeDeclaredFeatures"}]}}}, "is not available"),
         (
             {"pluginConfig": [{"name": "NodeAffinity", "args": {"addedAffinity": {}}}]},
             "pluginConfig[0].args.addedAffinity",
@@ -89,9 +88,10 @@ def test_the_default_profile_has_upstreams_order_and_weights() -> None:
         "ImageLocality": 1,
     }
     order = [p.name for p in built.filters]
-    wanted = ["NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"]
+    wanted = ["NodeName", "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"]
     assert [name for name in order if name in wanted] == wanted
     assert order.index("PodTopologySpread") < order.index("InterPodAffinity") < order.index("DynamicResources")
+    assert order[-1] == "NodeDeclaredFeatures"
 
 
 def test_two_profiles_share_one_queue() -> None:
