@@ -120,6 +120,24 @@ def test_a_write_that_takes_effect_after_it_was_sent_again_changes_nothing(write
     assert rig.outcome() == WANTED
 
 
+@pytest.mark.parametrize("faults", [["before"], ["after"], ["late"], ["before", "after"]])
+def test_a_claim_for_extended_resources_is_made_once(faults: list[str]) -> None:
+    rig = Rig()
+    rig.api.matches = lambda r: (r.verb, r.resource) == ("create", "resourceclaims")
+    rig.api.faults = list(faults)
+    for name in ("one", "two"):
+        rig.api.remove("pods", "default", name)
+        rig.api.remove("resourceclaims", "default", name)
+    rig.api.put("deviceclasses", {"metadata": {"name": "any"}, "spec": {"extendedResourceName": "example.com/gpu"}})
+    resources = {"requests": {"example.com/gpu": "1"}}
+    rig.api.put("pods", pod_tree("p", containers=[{"name": "c", "image": "i", "resources": resources}]))
+    rig.run(60)
+    assert all(rig.api._execute(r).code == 409 for r in rig.api.late)
+    rig.run(60)
+    bound, claims = rig.outcome()
+    assert (bound, [c[1:] for c in claims]) == (["p"], [(["gpu-0"], ["p"])])
+
+
 def test_nothing_is_freed_while_the_api_is_away() -> None:
     rig = Rig()
     rig.api.matches, rig.api.faults = WRITES["bind"], ["after"]
