@@ -138,11 +138,11 @@ class MemoryTransport(Transport):
         return Response(405, message=f"{request.verb} {request.resource} is not available in memory")
 
     def _create(self, request: Request) -> Response:
-        tree = orjson.loads(request.body)
         if request.resource == EVENTS:
             if self.keep_events:
-                self.events.append(tree)
+                self.events.append(orjson.loads(request.body))
             return Response(201)
+        tree = orjson.loads(request.body)
         meta = tree["metadata"]
         meta.setdefault("uid", f"uid-{self._version + 1}")
         key = (request.resource, request.namespace, meta["name"])
@@ -178,7 +178,8 @@ class MemoryTransport(Transport):
         if tree["metadata"].get("finalizers"):
             tree["metadata"].setdefault("deletionTimestamp", DELETED_AT)
             return Response(200, self._store(key, tree, "MODIFIED"))
-        self.remove(*key)
+        self._store(key, tree, "DELETED")
+        del self._objects[key]
         return Response(200, raw)
 
     def _patch(self, request: Request) -> Response:

@@ -56,18 +56,20 @@ class NodeSearch:
             return None
         ranking.refresh()
         ranked = ranking.ranked
+        row = self._nominated_row(pod)
+        if row is not None and ranked[row] >= 0 and self._probe(pod, plan).find_rejection(row) is None:
+            return row
         contested = self._contested(pod, plan)
         if contested is not None and contested.groups:
             ranked = np.where(contested.blocked, -1, ranked)
-        nominated = self._nominator.find_node(pod.uid) or pod.nominated_node_name
-        if nominated:
-            row = self._state.nodes.row_of.get(nominated)
-            if row is not None and ranked[row] >= 0:
-                return row
         best = self._find_best(pod, ranking, ranked)
         if not len(best):
             return None
         return int(best[self._rng.below(len(best))]) if len(best) > 1 else int(best[0])
+
+    def _nominated_row(self, pod: PodInfo) -> int | None:
+        name = self._nominator.find_node(pod.uid) or pod.nominated_node_name
+        return self._state.nodes.row_of.get(name) if name else None
 
     def _find_best(self, pod: PodInfo, ranking: Ranking, ranked: Int64s) -> Int64s:
         percentage = self._profiles[pod.scheduler_name].percentage_of_nodes_to_score
@@ -91,8 +93,11 @@ class NodeSearch:
         return _highest(ranked, sample)
 
     def _contested(self, pod: PodInfo, plan: Plan) -> Contested | None:
-        """Return the rows that would do but for the pods that are expected there; None when nobody is expected."""
+        """Return the rows that would do but for the pods that are expected there; None when there cannot be any."""
         if not self._nominator or plan.ranking is None:
+            return None
+        plan.ranking.refresh()
+        if plan.ranking.ranked.max(initial=-1) < 0:
             return None
         probe = self._probe(pod, plan)
         key = (tuple(id(c) for c in probe.columns), pod.priority)

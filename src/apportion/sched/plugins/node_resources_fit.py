@@ -160,6 +160,8 @@ class FitColumn:
 
     def statuses(self, rows: Int64s) -> RowGroups:
         """Name everything there is too little of; unresolvable where an empty node would be too small as well."""
+        if len(rows) == 1:
+            return [(self._status_of(int(rows[0])), rows)]
         nodes = self._nodes
         lacks = [nodes.pod_count[rows] >= nodes.allowed_pods[rows]]
         names = ["Too many pods"]
@@ -172,6 +174,20 @@ class FitColumn:
             hopeless |= (allocatable < amount) & counts
         return _group(rows, np.array([*lacks, hopeless]), names)
 
+    def _status_of(self, row: int) -> Status:
+        """Return the same for one row; preemption asks for many of them one by one."""
+        nodes = self._nodes
+        reasons = ["Too many pods"] if nodes.pod_count[row] >= nodes.allowed_pods[row] else []
+        hopeless = False
+        for resource, amount in self._amounts:
+            allocatable = int(nodes.allocatable[resource, row])
+            if not allocatable and resource in self._by_devices:
+                continue
+            if allocatable - int(nodes.requested[resource, row]) < amount:
+                reasons.append(f"Insufficient {nodes.resources.items[resource]}")
+            hopeless = hopeless or allocatable < amount
+        return _rejection(hopeless, tuple(reasons))
+
 
 def _group(rows: Int64s, answers: Bools, names: list[str]) -> RowGroups:
     """Put rows with the same column of ``answers`` ([reason, row] bool, the last one: hopeless) together."""
@@ -180,6 +196,10 @@ def _group(rows: Int64s, answers: Bools, names: list[str]) -> RowGroups:
     for code in sorted(set(codes.tolist())):
         hopeless = code >> len(names) & 1
         reasons = tuple(name for i, name in enumerate(names) if code >> i & 1)
-        kind = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE
-        groups.append((Status(kind, reasons, NodeResourcesFit.name), rows[codes == code]))
+        groups.append((_rejection(bool(hopeless), reasons), rows[codes == code]))
     return groups
+
+
+def _rejection(hopeless: bool, reasons: tuple[str, ...]) -> Status:
+    code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE
+    return Status(code, reasons, NodeResourcesFit.name)
