@@ -37,7 +37,6 @@ from apportion.sched.framework.expected import ExpectedPods
 from apportion.sched.framework.plan import Plan, Planner
 from apportion.sched.framework.plugin import (
     Hold,
-    NodeProbe,
     Plugin,
     PluginFaultError,
     PostFilterResult,
@@ -45,6 +44,7 @@ from apportion.sched.framework.plugin import (
     PreFilterResult,
     naming,
 )
+from apportion.sched.framework.probe import NodeProbe
 from apportion.sched.framework.profile import PluginUse, Profile, build_profile
 from apportion.sched.framework.ranking import Ranking
 from apportion.sched.framework.status import Code, Status, error, unresolvable, unschedulable

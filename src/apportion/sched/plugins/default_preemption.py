@@ -2,7 +2,8 @@
 
 from apportion.sched.framework.columns import FilterColumn
 from apportion.sched.framework.diagnosis import Diagnosis
-from apportion.sched.framework.plugin import NodeProbe, PostFilterResult
+from apportion.sched.framework.plugin import PostFilterResult
+from apportion.sched.framework.probe import NodeProbe
 from apportion.sched.framework.status import Code, Status, unschedulable
 from apportion.sched.plugins.handle import Handle
 from apportion.sched.plugins.preemption_candidates import Budgets

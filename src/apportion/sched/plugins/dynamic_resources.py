@@ -16,10 +16,10 @@ from apportion.sched.framework.commands import (
 from apportion.sched.framework.diagnosis import Diagnosis
 from apportion.sched.framework.plugin import (
     NOTHING_TO_FILTER,
-    NodeProbe,
     PostFilterResult,
     PreFilterResult,
 )
+from apportion.sched.framework.probe import NodeProbe
 from apportion.sched.framework.status import Status, error, unresolvable, unschedulable
 from apportion.sched.framework.waits import CommandGenerator
 from apportion.sched.plugins.binding_conditions import BindingConditions

@@ -7,7 +7,7 @@ from datetime import datetime
 from apportion.api.core import PodDisruptionBudget
 from apportion.api.selectors import compile_label_selector
 from apportion.api.view import LabelSelector
-from apportion.sched.framework.plugin import NodeProbe
+from apportion.sched.framework.probe import NodeProbe
 from apportion.sched.framework.status import Status, unresolvable
 from apportion.sched.state import ClusterState, PodInfo, Trial
 

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from apportion.sched.framework.plugin import NodeProbe
+from apportion.sched.framework.probe import NodeProbe
 from apportion.sched.framework.status import Status
 from apportion.sched.plugins.preemption_candidates import Budgets, Candidate, select_victims
 from apportion.sched.state import Bools, ClusterState, Int64s, PodInfo

@@ -1,7 +1,7 @@
 """Plays a scenario step by step."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -11,8 +11,15 @@ from apportion.api.feature_gates import FeatureGates
 from apportion.base import InputError
 from apportion.sched.framework.config import SchedulerConfig, read_config
 from apportion.server import ApiResponse
+from apportion.sim.play.answers import (
+    StepFailedError,
+    check_answer,
+    compare_answer,
+    count_kinds,
+    expect_refusal,
+)
 from apportion.sim.play.expectations import Marks, check_item
-from apportion.sim.play.matching import compare, matches_text
+from apportion.sim.play.matching import compare
 from apportion.sim.play.printing import show
 from apportion.sim.play.scenario import (
     Apply,
@@ -24,7 +31,6 @@ from apportion.sim.play.scenario import (
     Print,
     RawRequest,
     Refused,
-    RequestExpect,
     Restart,
     Run,
     Scenario,
@@ -65,10 +71,6 @@ class StepResult:
     def to_json(self) -> Tree:
         """Return the form of ``--output json``."""
         return {**asdict(self), "ok": self.is_ok}
-
-
-class StepFailedError(InputError):
-    """The step cannot be done."""
 
 
 def merge_gates(scenario: Scenario, more: str) -> FeatureGates:
@@ -128,10 +130,10 @@ class Player:
     def _apply(self, step: Apply) -> tuple[str, list[str]]:
         answers = (a for tree in step.objects for a in self._apply_object(tree))
         if step.refused is not None:
-            return _expect_refusal(step.refused, answers)
+            return expect_refusal(step.refused, answers)
         for what, response in answers:
-            _check(what, response)
-        return _count_kinds(step.objects), []
+            check_answer(what, response)
+        return count_kinds(step.objects), []
 
     def _apply_object(self, tree: Tree) -> Iterator[tuple[str, ApiResponse]]:
         resource = find_resource(tree["kind"], tree.get("apiVersion", ""))
@@ -166,8 +168,8 @@ class Player:
 
     def _settle(self, what: str, refused: Refused | None, response: ApiResponse) -> tuple[str, list[str]]:
         if refused is not None:
-            return _expect_refusal(refused, [(what, response)])
-        _check(what, response)
+            return expect_refusal(refused, [(what, response)])
+        check_answer(what, response)
         return what, []
 
     def _request(self, step: RawRequest) -> tuple[str, list[str]]:
@@ -176,7 +178,7 @@ class Player:
             problems = self._watch(step)
         else:
             response = self.world.call(step.method, step.path, step.body, step.content_type)
-            problems = list(_compare_answer(step.expect, response))
+            problems = list(compare_answer(step.expect, response))
         if problems:
             raise StepFailedError("\n".join(f"{what}: {p}" for p in problems))
         return what, []
@@ -227,59 +229,3 @@ class Player:
 
     def _print(self, step: Print) -> tuple[str, list[str]]:
         return ", ".join(step.what), [line for what in step.what for line in show(self.world, what)]
-
-
-# ---- answers of the API -----------------------------------------------------------------------------------
-
-
-def _check(what: str, response: ApiResponse) -> None:
-    if response.code >= 300:
-        status = _status(response)
-        raise StepFailedError(f"{what}: refused with {response.code}: {status.get('message')}")
-
-
-def _status(response: ApiResponse) -> Tree:
-    try:
-        tree: Tree = orjson.loads(response.body)
-    except orjson.JSONDecodeError:
-        return {"message": response.body.decode(errors="replace").strip()}
-    return tree
-
-
-def _expect_refusal(refused: Refused, answers: Iterable[tuple[str, ApiResponse]]) -> tuple[str, list[str]]:
-    done = []
-    for what, response in answers:
-        if response.code >= 300:
-            problems = list(_compare_refusal(refused, response))
-            if problems:
-                raise StepFailedError("\n".join(f"{what}: {p}" for p in problems))
-            return f"{what}: refused as expected with {response.code}", []
-        done.append(what)
-    raise StepFailedError(f"{', '.join(done)}: expected to be refused, but the API accepted it")
-
-
-def _compare_refusal(refused: Refused, response: ApiResponse) -> Iterator[str]:
-    status = _status(response)
-    message = status.get("message")
-    if refused.code is not None and refused.code != response.code:
-        yield f"expected code {refused.code}, found {response.code}: {message}"
-    if refused.message is not None and not matches_text(refused.message, message):
-        wanted = refused.message
-        yield f"expected message {wanted if isinstance(wanted, str) else wanted.get('contains')!r}, found {message!r}"
-    fields = [c.get("field") for c in (status.get("details") or {}).get("causes") or ()]
-    if refused.field is not None and refused.field not in fields:
-        yield f"expected a cause with field {refused.field}, found {', '.join(map(str, fields)) or 'none'}"
-
-
-def _compare_answer(expect: RequestExpect, response: ApiResponse) -> Iterator[str]:
-    if expect.code is not None and expect.code != response.code:
-        yield f"expected code {expect.code}, found {response.code}: {_status(response).get('message')}"
-    if expect.answer is not None:
-        yield from (str(d) for d in compare(expect.answer, _status(response), path="answer"))
-
-
-def _count_kinds(objects: list[Tree]) -> str:
-    counts: dict[str, int] = {}
-    for tree in objects:
-        counts[tree["kind"]] = counts.get(tree["kind"], 0) + 1
-    return ", ".join(f"{n} {kind}" for kind, n in counts.items()) or "nothing"
