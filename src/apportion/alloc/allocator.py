@@ -107,6 +107,11 @@ class Allocator:
         self._problems: OrderedDict[tuple[_Prepared, tuple[str, ...]], Problem] = OrderedDict()
         self._answers: OrderedDict[tuple[object, ...], _Known] = OrderedDict()
 
+    @property
+    def channel(self) -> str:
+        """Which of upstream's allocators the features in use correspond to: stable, incubating or experimental."""
+        return self._table.features.channel
+
     def prepare(self, claims: Sequence[ClaimInput]) -> Problem:
         """Read the claims; a dict lookup when the same specs were met before and classes are unchanged.
 

@@ -145,7 +145,7 @@ class MatchAttribute:
         self._common: list[Values] = []  # after each pick: the values that all picks so far share
 
     def take(self, pick: Pick) -> bool:
-        values = self._pools[pick.pool].lineup.kinds[pick.device].values[self._constraint]
+        values = self._pools[pick.pool].lineup.kinds[pick.device].find_values(pick.alternative.id, self._constraint)
         if values is None or (self._with_lists and values == UNTYPED):
             return False
         common = values & self._common[-1] if self._common else values
@@ -167,7 +167,7 @@ class DistinctAttribute:
         self._picked: list[Values] = []
 
     def take(self, pick: Pick) -> bool:
-        values = self._pools[pick.pool].lineup.kinds[pick.device].values[self._constraint]
+        values = self._pools[pick.pool].lineup.kinds[pick.device].find_values(pick.alternative.id, self._constraint)
         if values is None or any(self._clashes(values, other) for other in self._picked):
             return False
         self._picked.append(values)

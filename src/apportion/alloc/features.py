@@ -11,6 +11,7 @@ _GATES: Final[Mapping[str, tuple[str, ...]]] = {
     "admin_access": ("DRAAdminAccess",),
     "prioritized_list": ("DRAPrioritizedList",),
     "device_taints": ("DRADeviceTaints",),
+    "device_taint_rules": ("DRADeviceTaints", "DRADeviceTaintRules"),
     "partitionable_devices": ("DRAPartitionableDevices",),
     "consumable_capacity": ("DRAConsumableCapacity",),
     "binding_conditions": ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"),
@@ -32,6 +33,7 @@ class Features:
     admin_access: bool = True
     prioritized_list: bool = True
     device_taints: bool = True
+    device_taint_rules: bool = True
     partitionable_devices: bool = True
     consumable_capacity: bool = True
     binding_conditions: bool = True
@@ -40,6 +42,13 @@ class Features:
     compatibility_groups: bool = False
     derived_attributes: bool = False
     optional_node_operations: bool = False
+
+    @property
+    def channel(self) -> str:
+        """The first of upstream's allocators (stable, incubating, experimental) that has all these features."""
+        if self.list_type_attributes or self.derived_attributes or self.compatibility_groups:
+            return "experimental"
+        return "incubating" if self.binding_conditions or self.consumable_capacity else "stable"
 
     @classmethod
     def from_gates(cls, gates: Mapping[str, bool]) -> "Features":

@@ -35,10 +35,19 @@ class Kind(NamedTuple):
     fits: tuple[Fit, ...]  # by alternative
     amounts_nano: tuple[Amounts, ...]  # by alternative: what it takes of each capacity; () when exclusive
     values: tuple[Values | None, ...]  # by constraint
+    derived: tuple[tuple[tuple[int, Values], ...], ...]  # by alternative: (constraint, derived values); () without any
     capacity_nano: Amounts  # () when exclusive
     consumes: tuple[Consumption, ...]
     groups: tuple[tuple[str, frozenset[str]], ...]
     multi: bool
+
+    def find_values(self, alternative: int, constraint: int) -> Values | None:
+        """Return what a constraint compares if the device is picked for an alternative."""
+        if self.derived:
+            for derived_for, values in self.derived[alternative]:
+                if derived_for == constraint:
+                    return values
+        return self.values[constraint]
 
 
 class Lineup:
@@ -157,20 +166,38 @@ class LineupIndex:
     def _build_kind(self, signature: Signature) -> Kind:
         plan = self._plan
         pairs = [self._judge(a, signature) for a in plan.alternatives]
-        fits = tuple(fit for fit, _ in pairs)
+        fits: tuple[Fit, ...] = tuple(fit for fit, _ in pairs)
+        derived: tuple[tuple[tuple[int, Values], ...], ...] = ()
+        if any(a.derived for a in plan.alternatives):
+            fits, derived = self._derive(signature, fits)
         self.has_failures |= any(isinstance(fit, SelectorFailure) for fit in fits)
         if not any(fits):
-            return Kind(fits, (), (), (), (), (), signature.multi)
+            return Kind(fits, (), (), (), (), (), (), signature.multi)
         with_lists = self._features.list_type_attributes
         return Kind(
             fits=fits,
             amounts_nano=tuple(amounts for _, amounts in pairs),
             values=tuple(find_values(signature, c.attribute, with_lists) for c in plan.constraints),
+            derived=derived,
             capacity_nano=tuple(c.value_nano for c in signature.capacity) if signature.multi else (),
             consumes=signature.consumes,
             groups=signature.groups,
             multi=signature.multi,
         )
+
+    def _derive(
+        self, signature: Signature, fits: tuple[Fit, ...]
+    ) -> tuple[tuple[Fit, ...], tuple[tuple[tuple[int, Values], ...], ...]]:
+        """Add derived attributes where a device matches; one that cannot be derived fails like a selector."""
+        new_fits: list[Fit] = []
+        derived: list[tuple[tuple[int, Values], ...]] = []
+        for alternative, fit in zip(self._plan.alternatives, fits, strict=True):
+            found = alternative.derived.derive(signature) if alternative.derived and fit in (FITS, REFUSED) else {}
+            new_fits.append(found if isinstance(found, SelectorFailure) else fit)
+            values = {} if isinstance(found, SelectorFailure) else found
+            attributes = ((c, self._plan.constraints[c].attribute) for c in alternative.constraints)
+            derived.append(tuple((c, values[name]) for c, name in attributes if name in values))
+        return tuple(new_fits), tuple(derived)
 
     def _judge(self, alternative: Alternative, signature: Signature) -> tuple[Fit, Amounts]:
         features = self._features

@@ -13,7 +13,7 @@ from apportion.cel import CompileError, Selector, compile_selector
 class SelectorFailure(NamedTuple):
     """A selector that could not be answered for a device, which is not the same as no."""
 
-    origin: str  # "class" or "claim"
+    origin: str  # "class", "claim", or "derived" for a derived attribute of the claim
     class_name: str
     position: int  # in the list of selectors
     expression: str
@@ -22,10 +22,11 @@ class SelectorFailure(NamedTuple):
 
     def describe(self, claim: str, device: str) -> str:
         """Return the text that Kubernetes reports for it."""
+        what = "derived attribute" if self.origin == "derived" else "selector"
         owner = f"class {self.class_name}" if self.origin == "class" else f"claim {claim}"
         if self.is_compile_error:
-            return f"{owner}: selector #{self.position}: CEL compile error: {self.text}"
-        return f"{owner}: selector #{self.position} on device {device}: CEL runtime error: {self.text}"
+            return f"{owner}: {what} #{self.position}: CEL compile error: {self.text}"
+        return f"{owner}: {what} #{self.position} on device {device}: CEL runtime error: {self.text}"
 
 
 Match: TypeAlias = bool | SelectorFailure

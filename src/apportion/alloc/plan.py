@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from apportion.alloc.derived import DerivedAttributes
 from apportion.alloc.features import Features
 from apportion.alloc.matching import Matcher, MatcherIndex
 from apportion.alloc.rejection import Rejection
@@ -39,6 +40,7 @@ class Alternative:
     tolerations: tuple[Toleration, ...]
     capacity: Mapping[str, QuantityText]
     constraints: tuple[int, ...]  # positions in Plan.constraints
+    derived: DerivedAttributes | None
     score: int  # 8 for the most preferred sub-request, one less for each that follows; 0 without a choice
 
 
@@ -166,6 +168,7 @@ class _Builder:
         where = f"request {own_name}"
         self._check_asked(claim, where, asked, bool(sub))
         device_class = self._get_class(claim, where, name, asked.device_class_name)
+        constraints = tuple(c for c in of_claim if self._is_covered(c, request, name))
         self.alternatives.append(
             Alternative(
                 id=len(self.alternatives),
@@ -181,7 +184,8 @@ class _Builder:
                 admin_access=isinstance(asked, ExactDeviceRequest) and bool(asked.admin_access),
                 tolerations=asked.tolerations,
                 capacity=asked.capacity.requests if asked.capacity else {},
-                constraints=tuple(c for c in of_claim if self._is_covered(c, request, name)),
+                constraints=constraints,
+                derived=self._read_derived(claim, where, asked, constraints),
                 score=score,
             )
         )
@@ -202,10 +206,20 @@ class _Builder:
         asks_admin = isinstance(asked, ExactDeviceRequest) and asked.admin_access is not None
         if asks_admin and not features.admin_access:
             raise _refuse(claim, where, "admin access is requested, but the feature is disabled")
-        if asked.derived_attributes and features.derived_attributes:
-            raise _refuse(claim, where, "derived attributes are not supported; remove derivedAttributes")
         if asked.allocation_mode not in ("", "All", "ExactCount"):
             raise _refuse(claim, where, f"unsupported count mode {asked.allocation_mode}")
+
+    def _read_derived(
+        self, claim: int, where: str, asked: DeviceSubRequest | ExactDeviceRequest, constraints: tuple[int, ...]
+    ) -> DerivedAttributes | None:
+        if not asked.derived_attributes or not self._features.derived_attributes:
+            return None
+        used = {self.constraints[c].attribute for c in constraints}
+        for i, entry in enumerate(asked.derived_attributes):
+            if entry.name not in used:
+                text = f"derived attribute #{i}: no constraint of the request uses {entry.name}"
+                raise _refuse(claim, where, text)
+        return DerivedAttributes(asked.derived_attributes, self._features.list_type_attributes)
 
     def _get_class(self, claim: int, where: str, name: str, class_name: str) -> DeviceClass:
         if not class_name:

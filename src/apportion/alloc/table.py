@@ -113,6 +113,8 @@ class DeviceTable:
     def apply_taint_rule(self, rule: DeviceTaintRule) -> None:
         """Add or replace a rule; its taint joins the driver's own on every device that it selects."""
         known = self._rules.get(rule.metadata.name)
+        if not self.features.device_taint_rules:
+            return
         if known is None or known.spec != rule.spec:
             self._rules[rule.metadata.name] = rule
             self._apply_rules()

@@ -88,10 +88,3 @@ def test_a_changed_class_changes_the_answers() -> None:
     assert replaced is not None
     world.table.apply_class(replaced)
     assert world.fits(_one("k"))
-
-
-def test_derived_attributes_are_refused_when_switched_on() -> None:
-    claim = _one(derivedAttributes=[{"name": "d.example.com/x", "expression": "1"}])
-    assert World(slice_tree(device("d0"))).fits(claim)
-    reason = World(slice_tree(device("d0")), derived_attributes=True).judge(claim).reason
-    assert reason == ("claim default/c, request r: derived attributes are not supported; remove derivedAttributes")

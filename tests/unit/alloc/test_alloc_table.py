@@ -249,3 +249,25 @@ def test_features_read_upstream_gate_names() -> None:
     assert not half.binding_conditions
     more = Features.from_gates({"DRAListTypeAttributes": True, "DRAConsumableCapacity": False})
     assert (more.list_type_attributes, more.consumable_capacity) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("gates", "channel"),
+    [
+        ({}, "incubating"),
+        ({"DRAConsumableCapacity": False, "DRADeviceBindingConditions": False}, "stable"),
+        ({"DRAConsumableCapacity": False}, "incubating"),
+        ({"DRAListTypeAttributes": True}, "experimental"),
+        ({"DRADerivedAttributes": True, "DRAConsumableCapacity": False}, "experimental"),
+        ({"DRADeviceCompatibilityGroups": True}, "experimental"),
+    ],
+)
+def test_features_correspond_to_one_of_upstreams_allocators(gates: dict[str, bool], channel: str) -> None:
+    assert Features.from_gates(gates).channel == channel
+    assert World().allocator.channel == "incubating"
+
+
+def test_taint_rules_have_a_gate_of_their_own() -> None:
+    world = World(slice_tree(device("d0")), device_taint_rules=False)
+    world.taint("all", {})
+    assert _names(world) == ["d0"]
