@@ -9,6 +9,7 @@ from apportion.api import CheckCEL, Tree
 from apportion.base import Clock, Rng
 from apportion.server import errors
 from apportion.server.admission import Admission
+from apportion.server.event_expiry import STORAGE, TTL_S, EventExpiry
 from apportion.server.request import Target
 from apportion.server.resources import Resource
 from apportion.server.schema import canonicalize
@@ -43,7 +44,10 @@ def get_key(target: Target) -> Key:
 class Objects:
     """Creates, updates and removes objects in their stored version; raises ApiError, and then changed nothing."""
 
-    def __init__(self, store: Store, clock: Clock, rng: Rng, check_cel: CheckCEL | None) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, rng: Rng, check_cel: CheckCEL | None, event_ttl_s: float = TTL_S
+    ) -> None:
+        self._expiry = EventExpiry(store, clock, event_ttl_s)
         self.store = store
         self.clock = clock
         self.admission = Admission(store, clock, rng)
@@ -127,6 +131,8 @@ class Objects:
     def remove(self, target: Target, tree: Tree) -> Stored:
         """Take an object out of the store; its last state carries the version of the deletion."""
         removed = self.store.delete(get_key(target), _Versioned(tree), None)
+        if target.resource.storage == STORAGE:
+            self._expiry.forget(get_key(target))
         self.admission.forget(target.resource.storage)
         return Stored(orjson.loads(removed.value), removed.value)
 
@@ -140,6 +146,8 @@ class Objects:
                 raise errors.already_exists(resource.group, resource.plural, metadata["name"]) from None
             raise errors.conflict(resource.group, resource.plural, metadata["name"]) from None
         self.admission.forget(resource.storage)
+        if resource.storage == STORAGE:
+            self._expiry.touch(key)
         return Stored({**tree, "metadata": {**metadata, "resourceVersion": str(entry.revision)}}, entry.value)
 
     def _check(self, found: list[Any], resource: Resource, tree: Tree) -> None:

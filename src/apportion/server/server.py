@@ -11,6 +11,7 @@ from apportion.base import Clock, Rng
 from apportion.server import errors
 from apportion.server.bootstrap import create_system_objects
 from apportion.server.discovery import VERSION, find_discovery
+from apportion.server.event_expiry import TTL_S
 from apportion.server.formats import parse_accept
 from apportion.server.objects import Objects
 from apportion.server.openapi import find_openapi
@@ -33,13 +34,16 @@ class Server:
     """Serves the Kubernetes API over a store. One thread calls it; nothing in it waits.
 
     Uids and generated names come from ``rng``, times from ``clock``. ``check_cel`` judges the CEL expressions of
-    device selectors; without it only their length is checked.
+    device selectors; without it only their length is checked. Events go ``event_ttl_s`` seconds after they were
+    written last.
     """
 
-    def __init__(self, store: Store, clock: Clock, rng: Rng, check_cel: CheckCEL | None = None) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, rng: Rng, check_cel: CheckCEL | None = None, event_ttl_s: float = TTL_S
+    ) -> None:
         self.store = store
         self._printer = Printer(clock)
-        self._objects = Objects(store, clock, rng, check_cel)
+        self._objects = Objects(store, clock, rng, check_cel, event_ttl_s)
         self._verbs = Verbs(self._objects, self._printer)
         self._losses = store.recover()
         create_system_objects(self._objects)

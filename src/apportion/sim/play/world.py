@@ -1,5 +1,6 @@
 """The control plane in virtual time, and a client's view of it."""
 
+import math
 from typing import Any, Final
 
 import orjson
@@ -54,7 +55,9 @@ class World:
 
     def _build_server(self) -> Server:
         self._servers += 1
-        return Server(self._store, self.clock, self._rng.fork(f"server {self._servers}"), find_expression_problem)
+        rng = self._rng.fork(f"server {self._servers}")
+        # expectations may be about events of hours ago
+        return Server(self._store, self.clock, rng, find_expression_problem, event_ttl_s=math.inf)
 
     def _connect(self) -> FaultyTransport:
         inner = InProcessTransport(self.server, self._loop.call_soon)
