@@ -8,10 +8,12 @@ from apportion.api.feature_gates import FeatureGates
 from apportion.base import Clock, Rng
 from apportion.client import OnDone, OnSynced, Request, Response, Transport, WatchHandle, WatchSink
 from apportion.controllers import (
+    DeviceTaintEvictionController,
     GarbageCollector,
     NamespaceController,
     NodeReadinessController,
     NodeTtlController,
+    PodGarbageCollector,
     PodGroupProtectionController,
     ResourceClaimController,
     WorkQueue,
@@ -141,13 +143,21 @@ class ControlPlane:
         transport, clock, rng = self._open("controllers"), self._clock, self._fork("controllers")
         return [
             ResourceClaimController(transport, clock, rng.fork("resourceClaims")),
+            *self._build_taint_eviction(transport),
             NodeReadinessController(transport, clock),
             NodeTtlController(transport, clock),
             PodGroupProtectionController(transport, clock),
+            PodGarbageCollector(transport, clock),
             GarbageCollector(transport, clock),
             NamespaceController(transport, clock),
             *make_workload_controllers(transport, clock, rng.fork("workloads")),
         ]
+
+    def _build_taint_eviction(self, transport: Transport) -> list[Controller]:
+        if not self._gates.enabled("DRADeviceTaints"):
+            return []
+        rng, has_rules = self._fork("deviceTaints"), self._gates.enabled("DRADeviceTaintRules")
+        return [DeviceTaintEvictionController(transport, self._clock, rng, has_rules)]
 
     def _start_scheduler(self) -> None:
         """Let the scheduler watch; one that never does has nothing to do."""
