@@ -25,6 +25,7 @@ EPISODES = (
     "reasons",
     "preemption",
     "binding-conditions",
+    "device-taint-eviction",
     "extended-resource",
     "consumable",
     "admin-access",

@@ -4,11 +4,14 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import orjson
 import yaml
+
+from e2e.kubectl_cluster import Cluster
 
 DOCS = Path(__file__).parents[2] / "docs"
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
@@ -48,3 +51,27 @@ def test_the_scenario_of_the_page_holds(tmp_path: Path) -> None:
     (tmp_path / "pods.yaml").write_text(yaml.safe_dump({**head("Pod", "web"), "spec": SPEC}))
     done = run(tmp_path, "play", "scenario.yaml")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_page_for_driver_authors_leads_to_a_pod_with_a_device(
+    tmp_path: Path, start_cluster: Callable[..., Cluster]
+) -> None:
+    devices, manifests = blocks("driver-author.md", "yaml")
+    (tmp_path / "devices.yaml").write_text(devices)
+    (tmp_path / "train.yaml").write_text(manifests)
+    cluster = start_cluster("--nodes", "2", "--devices", str(tmp_path / "devices.yaml"))
+    applied = cluster.run("apply", "-f", str(tmp_path / "train.yaml"))
+    assert applied.rc == 0, applied.stderr
+    waited = cluster.run("wait", "--for=condition=Ready", "pod/train", "--timeout=20s")
+    assert waited.rc == 0, waited.stderr
+    results = "{.items[0].status.allocation.devices.results[0].driver}"
+    assert cluster.run("get", "resourceclaims", "-o", f"jsonpath={results}").stdout == "gpu.example.com"
+
+
+def test_the_example_of_devices_is_published(tmp_path: Path, start_cluster: Callable[..., Cluster]) -> None:
+    (tmp_path / "devices.yaml").write_text(blocks("devices.md", "yaml")[0])
+    cluster = start_cluster("--nodes", "1", "--devices", str(tmp_path / "devices.yaml"))
+    listed = cluster.run("get", "resourceslices,deviceclasses", "-o", "name").stdout.split()
+    assert [name.rpartition("/")[2] for name in listed] == [
+        "node-0-gpu.example.com-0", "node-0-nic.example.com-0", "gpu", "nic",
+    ]  # fmt: skip

@@ -157,11 +157,11 @@ class DeviceTaintEvictionController(Controller[Key]):
     def _list_claims(self, pod: PodView) -> list[ClaimView]:
         """Return the claims that the pod uses rightly."""
         generated = {e.name for e in pod.spec.resource_claims if e.resource_claim_name is None}
-        names = {e.resource_claim_name: False for e in pod.spec.resource_claims if e.resource_claim_name}
-        names |= {s.resource_claim_name: True for s in pod.status.resource_claim_statuses if s.name in generated}
-        names |= {pod.extended_claim: True} if pod.extended_claim else {}
+        named = [(e.resource_claim_name, False) for e in pod.spec.resource_claims]
+        named += [(s.resource_claim_name, True) for s in pod.status.resource_claim_statuses if s.name in generated]
+        named.append((pod.extended_claim, True))
         found = []
-        for name, is_owned in names.items():
+        for name, is_owned in named:
             claim = self._claims.find(pod.metadata.namespace, name) if name else None
             owner = claim.metadata.controller if claim is not None else None
             if claim is None or (is_owned and (owner is None or owner.uid != pod.metadata.uid)):
