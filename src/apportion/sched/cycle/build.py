@@ -1,38 +1,18 @@
 """Builds a scheduler from a configuration: profiles, their plugins with arguments, the queue."""
 
+import logging
+
 from apportion.api.feature_gates import FeatureGates
 from apportion.base import Clock, ConfigError, Rng
 from apportion.sched.cycle.scheduler import Scheduler
-from apportion.sched.framework import Plugin, PluginUse, Profile, WaitingPods, build_profile
-from apportion.sched.framework.config import Plugins, PluginSet, ProfileConfig, SchedulerConfig
-from apportion.sched.plugins import IN_TREE, Handle, find_own
+from apportion.sched.framework import Plugin, Profile, WaitingPods, build_profile
+from apportion.sched.framework.config import ProfileConfig, SchedulerConfig
+from apportion.sched.framework.plugin_sets import resolve_plugins
+from apportion.sched.plugins import GATED, IN_TREE, Handle, find_own
 from apportion.sched.queue import QueueConfig
 from apportion.sched.state import ClusterState
 
-# the fields of each plugin's arguments that have an effect
-_ARGS = {
-    "NodeResourcesFit": {"scoringStrategy", "ignoredResources", "ignoredResourceGroups"},
-    "NodeResourcesBalancedAllocation": {"resources"},
-    "InterPodAffinity": {"hardPodAffinityWeight", "ignorePreferredTermsOfExistingPods"},
-    "PodTopologySpread": {"defaultConstraints", "defaultingType"},
-    "DynamicResources": {"filterTimeout", "bindingTimeout"},
-    # both are accepted and have no effect: all nodes are looked at
-    "DefaultPreemption": {"minCandidateNodesPercentage", "minCandidateNodesAbsolute"},
-    # the timeout is accepted and has no effect: the scheduler does not wait for the volume controller
-    "VolumeBinding": {"bindTimeoutSeconds", "shape"},
-}
-# our points, and the configuration's points that switch them
-_POINTS = {
-    "preEnqueue": ("pre_enqueue",),
-    "filter": ("filter", "pre_filter"),
-    "score": ("score", "pre_score"),
-    "reserve": ("reserve",),
-    "preBind": ("pre_bind",),
-    "postFilter": ("post_filter",),
-    "permit": ("permit",),
-    "bind": ("bind",),
-    "postBind": ("post_bind",),
-}
+_log = logging.getLogger(__name__)
 
 
 def build_scheduler(
@@ -44,26 +24,29 @@ def build_scheduler(
     preempts: bool = True,
 ) -> Scheduler:
     """Return a scheduler for all profiles of ``config``. Raises ConfigError for a plugin or argument it cannot use."""
+    if config.extenders:
+        raise ConfigError("extenders: HTTP extenders are not available")
     waiting_pods = WaitingPods(clock)
-    profiles = {p.scheduler_name: _build(p, config, state, gates, rng, clock, waiting_pods) for p in config.profiles}
+    profiles = {p.name: _build(p, config, state, gates, rng, clock, waiting_pods) for p in config.profiles}
     queue = QueueConfig(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds)
     return Scheduler(state, profiles, clock, rng.fork("tieBreak"), queue, preempts, waiting_pods)
 
 
-def _make(profile: ProfileConfig, name: str, handle: Handle) -> Plugin:
+def _make(where: str, name: str, handle: Handle) -> Plugin:
     if name in IN_TREE:
         return IN_TREE[name][0](handle)
     factory = find_own(name)
-    assert factory is not None  # the name was checked
+    if factory is None:
+        raise ConfigError(f"{where}: there is no plugin {name!r}; known are {', '.join(IN_TREE)}")
     try:
         plugin: Plugin = factory(handle)
     except ConfigError:
         raise
     except Exception as fault:
         text = f"plugin {name} cannot be made: {type(fault).__name__}: {fault}"
-        raise ConfigError(f"profile {profile.scheduler_name}: {text}") from fault
+        raise ConfigError(f"{where}: {text}") from fault
     if not isinstance(getattr(plugin, "name", None), str) or not plugin.name:
-        raise ConfigError(f"profile {profile.scheduler_name}: plugin {name} has no name")
+        raise ConfigError(f"{where}: plugin {name} has no name")
     return plugin
 
 
@@ -76,78 +59,30 @@ def _build(
     clock: Clock,
     waiting_pods: WaitingPods,
 ) -> Profile:
-    _check_args(profile)
-    uses = []
-    for name, weight, points in _resolve(profile):
+    where = f"profile {profile.name}"
+    try:
+        sets = resolve_plugins(profile.plugins, {name: weight for name, (_, weight) in IN_TREE.items()})
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    plugins = {}
+    for name in sets.names:
+        if name in GATED and not gates.enabled(GATED[name]):
+            continue
         handle = Handle(state, gates, rng.fork(name), clock, profile.args_of(name), waiting_pods)
-        uses.append(PluginUse(_make(profile, name, handle), weight, points))
-    names = [u.plugin.name for u in uses]
+        plugins[name] = _make(where, name, handle)
+    names = [plugin.name for plugin in plugins.values()]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
-        raise ConfigError(f"profile {profile.scheduler_name}: two plugins are called {twice!r}")
+        raise ConfigError(f"{where}: two plugins are called {twice!r}")
+    _warn_of_names_without_effect(where, profile, frozenset(sets.names))
     percentage = profile.percentage_of_nodes_to_score
-    return build_profile(
-        profile.scheduler_name,
-        uses,
-        config.percentage_of_nodes_to_score if percentage is None else percentage,
-    )
+    percentage = config.percentage_of_nodes_to_score if percentage is None else percentage
+    return build_profile(profile.name, plugins, sets, percentage)
 
 
-def _check_args(profile: ProfileConfig) -> None:
+def _warn_of_names_without_effect(where: str, profile: ProfileConfig, used: frozenset[str]) -> None:
+    """Kubernetes accepts arguments of plugins that are not used; that may be a slip of the pen."""
+    known = used | IN_TREE.keys() | GATED.keys()
     for i, entry in enumerate(profile.plugin_config):
-        _check_name(profile, entry.name, disabling=True)
-        if entry.name not in IN_TREE:
-            continue  # the arguments of an own plugin are its own affair
-        unknown = sorted(profile.args_of(entry.name).keys() - _ARGS.get(entry.name, set()))
-        if unknown:
-            where = f"profile {profile.scheduler_name}: pluginConfig[{i}].args.{unknown[0]}"
-            raise ConfigError(f"{where}: {entry.name} has no such argument here")
-
-
-def _check_name(profile: ProfileConfig, name: str, disabling: bool = False) -> None:
-    if name in IN_TREE or (disabling and name == "*"):
-        return
-    if find_own(name) is not None:
-        return
-    known = ", ".join(IN_TREE)
-    raise ConfigError(f"profile {profile.scheduler_name}: there is no plugin {name!r}; known are {known}")
-
-
-def _sets(plugins: Plugins) -> list[PluginSet]:
-    return [getattr(plugins, name) for name in plugins.__struct_fields__]
-
-
-def _resolve(profile: ProfileConfig) -> list[tuple[str, int, frozenset[str]]]:
-    """Return (plugin, weight, points) in order: a specific point beats multiPoint, enabled beats disabled."""
-    plugins = profile.plugins
-    for found in _sets(plugins):
-        for ref in found.enabled:
-            _check_name(profile, ref.name)
-        for ref in found.disabled:
-            _check_name(profile, ref.name, disabling=True)
-    multi = plugins.multi_point
-    off = {r.name for r in multi.disabled}
-    on = {r.name: r.weight for r in multi.enabled}
-    order = [n for n in IN_TREE if n in on or not (n in off or "*" in off)]
-    order += [n for n in on if n not in IN_TREE]
-    known = dict.fromkeys([*IN_TREE, *(r.name for found in _sets(plugins) for r in found.enabled)])
-    resolved = []
-    for name in [*order, *(n for n in known if n not in order and _enabled_somewhere(plugins, n))]:
-        base = name in order
-        points = frozenset(p for p, sets in _POINTS.items() if _takes(plugins, sets, name, base))
-        default = IN_TREE[name][1] if name in IN_TREE else 1
-        weight = next((r.weight for r in plugins.score.enabled if r.name == name and r.weight), None)
-        resolved.append((name, weight or on.get(name) or default, points))
-    return resolved
-
-
-def _enabled_somewhere(plugins: Plugins, name: str) -> bool:
-    return any(ref.name == name for found in _sets(plugins) for ref in found.enabled)
-
-
-def _takes(plugins: Plugins, sets: tuple[str, ...], name: str, base: bool) -> bool:
-    """Whether a plugin takes part in one of our points, given the switches of the configuration's points."""
-    point: PluginSet = getattr(plugins, sets[0])
-    if any(r.name == name for r in point.enabled):
-        return True
-    return base and not any(r.name in (name, "*") for r in point.disabled)
+        if entry.name not in known:
+            _log.warning("%s: pluginConfig[%d]: %s is not used", where, i, entry.name)

@@ -38,6 +38,7 @@ from apportion.sched.framework import (
     Profile,
     Status,
     WaitingPods,
+    find_sort,
     naming,
 )
 from apportion.sched.queue import (
@@ -81,6 +82,7 @@ class Scheduler:
             self._gate,
             queue_config or QueueConfig(),
             lambda pod: profiles[pod.scheduler_name].interests(pod),
+            find_sort(profiles.values()),
         )
         self.search = NodeSearch(state, profiles, self.queue.nominator, rng)
         self.pending: dict[str, PodInfo] = {}  # pods without a node that are ours to schedule, by uid

@@ -42,10 +42,11 @@ from apportion.sched.framework.plugin import (
     PostFilterResult,
     PreBindPlugin,
     PreFilterResult,
+    QueueSortPlugin,
     naming,
 )
 from apportion.sched.framework.probe import NodeProbe
-from apportion.sched.framework.profile import PluginUse, Profile, build_profile
+from apportion.sched.framework.profile import Profile, build_profile, find_sort
 from apportion.sched.framework.ranking import Ranking
 from apportion.sched.framework.status import Code, Status, error, unresolvable, unschedulable
 from apportion.sched.framework.waiting import WaitingPod, WaitingPods
@@ -82,11 +83,11 @@ __all__ = [
     "Planner",
     "Plugin",
     "PluginFaultError",
-    "PluginUse",
     "PostFilterResult",
     "PreBindPlugin",
     "PreFilterResult",
     "Profile",
+    "QueueSortPlugin",
     "Ranking",
     "RecordExtendedClaim",
     "ReleaseClaim",
@@ -105,6 +106,7 @@ __all__ = [
     "build_profile",
     "diagnose",
     "error",
+    "find_sort",
     "naming",
     "unresolvable",
     "unschedulable",

@@ -1,37 +1,35 @@
 """The scheduler's configuration file: kubescheduler.config.k8s.io/v1, read strictly.
 
-Unknown fields are errors with their path. Fields that have no meaning here (client connection, leader election,
-debugging) are accepted with their upstream types.
+Every field that Kubernetes 1.37 knows is accepted, with its type and its rules; anything else is an error with its
+path. What has no meaning here (client connection, leader election, profiling) is checked and left alone.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-import msgspec
-from msgspec import Struct, field
+from msgspec import field
+from msgspec.structs import replace
 
 from apportion.base import ConfigError
+from apportion.sched.framework.config_checks import check_config
+from apportion.sched.framework.config_fields import Extender, Strict, convert, drop_nulls
+from apportion.sched.framework.plugin_args import read_plugin_args
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
-T = TypeVar("T")
 
 
-class _Strict(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Base of the configuration's structs."""
-
-
-class PluginRef(_Strict, frozen=True):
+class PluginRef(Strict, frozen=True):
     name: str
     weight: int | None = None
 
 
-class PluginSet(_Strict, frozen=True):
+class PluginSet(Strict, frozen=True):
     enabled: tuple[PluginRef, ...] = ()
     disabled: tuple[PluginRef, ...] = ()
 
 
-class Plugins(_Strict, frozen=True):
+class Plugins(Strict, frozen=True):
     pre_enqueue: PluginSet = PluginSet()
     queue_sort: PluginSet = PluginSet()
     pre_filter: PluginSet = PluginSet()
@@ -50,16 +48,21 @@ class Plugins(_Strict, frozen=True):
     pod_group_post_filter: PluginSet = PluginSet()
 
 
-class PluginArgs(_Strict, frozen=True):
+class PluginConfig(Strict, frozen=True):
     name: str
     args: dict[str, Any] = {}
 
 
-class ProfileConfig(_Strict, frozen=True):
-    scheduler_name: str = "default-scheduler"
+class ProfileConfig(Strict, frozen=True):
+    scheduler_name: str | None = None
     percentage_of_nodes_to_score: int | None = None
     plugins: Plugins = Plugins()
-    plugin_config: tuple[PluginArgs, ...] = ()
+    plugin_config: tuple[PluginConfig, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The scheduler name that pods ask for."""
+        return self.scheduler_name or "default-scheduler"
 
     def args_of(self, plugin: str) -> Mapping[str, object]:
         """Return the arguments given for a plugin, without apiVersion and kind."""
@@ -69,24 +72,40 @@ class ProfileConfig(_Strict, frozen=True):
         return {}
 
 
-class SchedulerConfig(_Strict, frozen=True):
+class LeaderElection(Strict, frozen=True):
+    leader_elect: bool = True
+    lease_duration: str = "15s"
+    renew_deadline: str = "10s"
+    retry_period: str = "2s"
+    resource_lock: str = "leases"
+    resource_name: str = "kube-scheduler"
+    resource_namespace: str = "kube-system"
+
+
+class ClientConnection(Strict, frozen=True):
+    kubeconfig: str = ""
+    accept_content_types: str = ""
+    content_type: str = ""
+    qps: float = 50
+    burst: int = 100
+
+
+class SchedulerConfig(Strict, frozen=True):
     """The whole file. ``percentage_of_nodes_to_score`` 0 or unset means that all nodes are scored."""
 
     api_version: str = API_VERSION
     kind: str = KIND
     parallelism: int = 16
     percentage_of_nodes_to_score: int | None = None
-    pod_initial_backoff_seconds: float = 1
-    pod_max_backoff_seconds: float = 10
+    pod_initial_backoff_seconds: int | float = 1
+    pod_max_backoff_seconds: int | float = 10
     profiles: tuple[ProfileConfig, ...] = (ProfileConfig(),)
-    extenders: tuple[dict[str, Any], ...] = ()
-    leader_election: dict[str, Any] = {}
-    client_connection: dict[str, Any] = {}
+    extenders: tuple[Extender, ...] = ()
+    leader_election: LeaderElection = LeaderElection()
+    client_connection: ClientConnection = ClientConnection()
     delay_cache_until_active: bool = False
     enable_profiling: bool = field(name="enableProfiling", default=True)
     enable_contention_profiling: bool = field(name="enableContentionProfiling", default=True)
-    health_z_bind_address: str = field(name="healthzBindAddress", default="")
-    metrics_bind_address: str = ""
 
 
 def read_config(tree: object, source: str) -> SchedulerConfig:
@@ -97,35 +116,19 @@ def read_config(tree: object, source: str) -> SchedulerConfig:
         if tree.get(name) != wanted:
             raise ConfigError(f"{source}: {name} is {tree.get(name)!r}; it must be {wanted}")
     try:
-        config = msgspec.convert(tree, SchedulerConfig)
-    except msgspec.ValidationError as e:
-        raise ConfigError(f"{source}: {_with_path(str(e))}") from e
-    _check(config, source)
+        config = convert(drop_nulls(tree), SchedulerConfig, "")
+        profiles = config.profiles or (ProfileConfig(),)
+        config = replace(config, profiles=tuple(_read_args(p, i) for i, p in enumerate(profiles)))
+        check_config(config)
+    except ConfigError as error:
+        raise ConfigError(f"{source}: {error}") from error
     return config
 
 
-def _with_path(text: str) -> str:
-    """Turn "... - at `$.profiles[0].plugins`" into "profiles[0].plugins: ..."."""
-    message, _, path = text.partition(" - at `$")
-    return f"{path.strip('`.')}: {message}" if path.strip("`.") else message
-
-
-def _check(config: SchedulerConfig, source: str) -> None:
-    names = [p.scheduler_name for p in config.profiles]
-    if not names:
-        raise ConfigError(f"{source}: profiles: needs at least one profile")
-    for i, name in enumerate(names):
-        if not name:
-            raise ConfigError(f"{source}: profiles[{i}].schedulerName: must not be empty")
-        if name in names[:i]:
-            raise ConfigError(f"{source}: profiles[{i}].schedulerName: {name!r} is used twice")
-    for i, profile in enumerate(config.profiles):
-        percentage = profile.percentage_of_nodes_to_score
-        if percentage is not None and not 0 <= percentage <= 100:
-            raise ConfigError(f"{source}: profiles[{i}].percentageOfNodesToScore: must be from 0 to 100")
-    if config.pod_initial_backoff_seconds <= 0:
-        raise ConfigError(f"{source}: podInitialBackoffSeconds: must be greater than 0")
-    if config.pod_max_backoff_seconds < config.pod_initial_backoff_seconds:
-        raise ConfigError(f"{source}: podMaxBackoffSeconds: must be at least podInitialBackoffSeconds")
-    if config.extenders:
-        raise ConfigError(f"{source}: extenders: HTTP extenders are not available")
+def _read_args(profile: ProfileConfig, index: int) -> ProfileConfig:
+    """Return the profile with arguments of plugins that come with Kubernetes checked, and with its defaults."""
+    entries = []
+    for i, entry in enumerate(profile.plugin_config):
+        path = f"profiles[{index}].pluginConfig[{i}].args"
+        entries.append(replace(entry, args=read_plugin_args(entry.name, entry.args, path)))
+    return replace(profile, plugin_config=tuple(entries))

@@ -44,6 +44,20 @@ class Plugin(Protocol):
 
 
 @runtime_checkable
+class QueueSortPlugin(Protocol):
+    """Orders the pods that are ready to be tried. All profiles share one."""
+
+    name: str
+
+    def sort_key(self, pod: PodInfo, timestamp_s: float) -> object:
+        """Return what pods are compared by, the smallest first; ``timestamp_s`` is since when the pod is queued.
+
+        Keys are compared with ``<`` alone. Of equal ones the pod that came first goes first.
+        """
+        ...
+
+
+@runtime_checkable
 class PreEnqueuePlugin(Protocol):
     """May keep a pod out of the active queue."""
 

@@ -3,6 +3,6 @@
 from apportion.sched.plugins.handle import Handle
 from apportion.sched.plugins.node_plugin import NodePlugin, NodeView
 from apportion.sched.plugins.own import find_own
-from apportion.sched.plugins.registry import IN_TREE
+from apportion.sched.plugins.registry import GATED, IN_TREE
 
-__all__ = ["IN_TREE", "Handle", "NodePlugin", "NodeView", "find_own"]
+__all__ = ["GATED", "IN_TREE", "Handle", "NodePlugin", "NodeView", "find_own"]

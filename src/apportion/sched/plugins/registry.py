@@ -49,3 +49,10 @@ IN_TREE: Final[Mapping[str, tuple[Callable[[Handle], Plugin], int]]] = {
     "DefaultBinder": (DefaultBinder, 1),
     "NodeDeclaredFeatures": (NodeDeclaredFeatures, 1),
 }
+# plugins of Kubernetes that do nothing while their feature gate is off, and that do not exist here
+GATED: Final[Mapping[str, str]] = {
+    "DeferredPodScheduling": "InPlacePodVerticalScalingSchedulerPreemption",
+    "GangScheduling": "GenericWorkload",
+    "PodGroupPodsCount": "TopologyAwareWorkloadScheduling",
+    "TopologyPlacementGenerator": "TopologyAwareWorkloadScheduling",
+}

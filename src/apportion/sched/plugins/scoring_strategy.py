@@ -62,7 +62,7 @@ def read_resources(raw: object, path: str) -> tuple[tuple[str, int], ...]:
     for i, entry in enumerate(raw):
         if not isinstance(entry, Mapping) or "name" not in entry:
             raise ConfigError(f"{path}[{i}]: needs a name")
-        weight = entry.get("weight", 1)
+        weight = entry.get("weight") or 1  # as upstream: 0 means that it was not given
         if not isinstance(weight, int) or not 1 <= weight <= 100:
             raise ConfigError(f"{path}[{i}].weight: must be a whole number from 1 to 100")
         found.append((str(entry["name"]), weight))

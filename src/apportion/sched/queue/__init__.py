@@ -38,6 +38,7 @@ from apportion.sched.queue.nominator import Nominator
 from apportion.sched.queue.places import PreEnqueueFn
 from apportion.sched.queue.report import QueueName
 from apportion.sched.queue.scheduling_queue import PreCheckFn, SchedulingQueue
+from apportion.sched.queue.sort import SortFn
 
 __all__ = [
     "ASSIGNED_POD",
@@ -80,4 +81,5 @@ __all__ = [
     "QueuedPod",
     "Registration",
     "SchedulingQueue",
+    "SortFn",
 ]

@@ -12,6 +12,7 @@ from apportion.sched.queue.entity import Place, PodT, QueuedPod
 from apportion.sched.queue.heap import EntityHeap
 from apportion.sched.queue.hints import EventIndex, Requeue
 from apportion.sched.queue.parked import ParkedPool
+from apportion.sched.queue.sort import SortFn, SortKey
 
 # Which plugin keeps the pod out of the active queue and why; None when nothing does.
 PreEnqueueFn: TypeAlias = Callable[[PodT], tuple[str, tuple[str, ...]] | None]
@@ -40,6 +41,7 @@ class Places(Generic[PodT]):
         "_heaps",
         "_interests",
         "_pre_enqueue",
+        "_sort",
         "active",
         "error_backoff",
         "incoming",
@@ -55,6 +57,7 @@ class Places(Generic[PodT]):
         pre_enqueue: PreEnqueueFn[PodT],
         config: QueueConfig,
         interests: InterestsFn[PodT],
+        sort: SortFn | None = None,
     ) -> None:
         self._clock = clock
         self._interests = interests
@@ -62,6 +65,7 @@ class Places(Generic[PodT]):
         self._pre_enqueue = pre_enqueue
         self._asks_before_backoff = config.pop_from_backoff
         self._backoff = Backoff(config)
+        self._sort = sort
         self.pods: dict[str, QueuedPod[PodT]] = {}  # all that stand somewhere, by uid
         self.active: EntityHeap[QueuedPod[PodT]] = EntityHeap()
         self.plain_backoff: EntityHeap[QueuedPod[PodT]] = EntityHeap()
@@ -91,7 +95,7 @@ class Places(Generic[PodT]):
         if pod.initial_attempt_s is None:
             pod.initial_attempt_s = self._clock.now()
         self._place(pod, "active")
-        self.active.push((-pod.priority, pod.timestamp_s, pod.sequence, pod))
+        self._push_active(pod)
         self.incoming["active", label] += 1
 
     def take_next(self) -> QueuedPod[PodT] | None:
@@ -134,13 +138,13 @@ class Places(Generic[PodT]):
         if pod.place == "unschedulable" and self._interests(new) != pod.interests:
             self.parked.withdraw(pod)
             self.parked.add(pod, pod.holders, self._interests(new))
-        if new.priority == pod.priority:
+        if new.priority == pod.priority and (self._sort is None or pod.place != "active"):
             return
         pod.priority = new.priority
         heap = self._heaps.get(pod.place)
         if heap is self.active:
             heap.withdraw(pod)
-            heap.push((-pod.priority, pod.timestamp_s, pod.sequence, pod))
+            self._push_active(pod)
         elif heap is not None:
             heap.withdraw(pod)
             self._push_backoff(pod, heap)
@@ -153,6 +157,12 @@ class Places(Generic[PodT]):
         self._place(pod, place)
         self._push_backoff(pod, self._heaps[place])
         self.incoming["backoff", label] += 1
+
+    def _push_active(self, pod: QueuedPod[PodT]) -> None:
+        if self._sort is None:  # PrioritySort
+            self.active.push((-pod.priority, pod.timestamp_s, pod.sequence, pod))
+        else:
+            self.active.push((SortKey(self._sort, pod.pod, pod.timestamp_s), pod.sequence, pod))
 
     def _push_backoff(self, pod: QueuedPod[PodT], heap: EntityHeap[QueuedPod[PodT]]) -> None:
         heap.push((pod.backoff_expiry_s, -pod.priority, pod.timestamp_s, pod.sequence, pod))

@@ -17,6 +17,7 @@ from apportion.sched.queue.in_flight import InFlightList
 from apportion.sched.queue.nominator import Nominator
 from apportion.sched.queue.places import InterestsFn, Places, PreEnqueueFn
 from apportion.sched.queue.report import QueueName, count_pending, count_rejected, describe
+from apportion.sched.queue.sort import SortFn
 from apportion.sched.queue.timers import ScanTimes, next_second_after_s
 
 SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
@@ -29,7 +30,8 @@ class SchedulingQueue(Generic[PodT]):
     """Decides which pod is tried next, and when a pod that failed is worth another try.
 
     ``registrations`` are by scheduler name. ``pre_enqueue`` must not raise: the profile turns a fault of a
-    plugin into a reason to wait. ``interests`` says what a pod waits for by name. Adding, popping and finishing a
+    plugin into a reason to wait. ``interests`` says what a pod waits for by name, ``sort``
+    which ready pod is tried first (without it PrioritySort). Adding, popping and finishing a
     pod costs O(log n); an event costs as much as there are parked pods whose rejecting plugins registered for it,
     or, when those can name the pods that it may help, as there are such pods.
 
@@ -44,10 +46,11 @@ class SchedulingQueue(Generic[PodT]):
         pre_enqueue: PreEnqueueFn[PodT],
         config: QueueConfig = QueueConfig(),  # noqa: B008
         interests: InterestsFn[PodT] = lambda pod: (),
+        sort: SortFn | None = None,
     ) -> None:
         self._clock = clock
         self._events = EventIndex(registrations)
-        self._places: Places[PodT] = Places(clock, self._events, pre_enqueue, config, interests)
+        self._places: Places[PodT] = Places(clock, self._events, pre_enqueue, config, interests, sort)
         self._in_flight: InFlightList[QueuedPod[PodT]] = InFlightList()
         self._max_parked_s = config.max_parked_s
         self._scans = ScanTimes(clock.now())

@@ -25,11 +25,10 @@ def profile(**more: Any) -> list[dict[str, Any]]:
         ({"kind": "Other"}, "apiVersion is None"),
         ({**HEAD, "profile": []}, "unknown field `profile`"),
         ({**HEAD, "profiles": [{"plugins": {"scores": {}}}]}, "profiles[0].plugins"),
-        ({**HEAD, "profiles": []}, "at least one profile"),
-        ({**HEAD, "profiles": [{}, {}]}, "is used twice"),
+        ({**HEAD, "profiles": [{}, {}]}, "profiles[0].schedulerName: Required value"),
+        ({**HEAD, "profiles": [{"schedulerName": "a"}, {"schedulerName": "a"}]}, "Duplicate value"),
         ({**HEAD, "podMaxBackoffSeconds": 0.5}, "podMaxBackoffSeconds"),
-        ({**HEAD, "profiles": [{"percentageOfNodesToScore": 101}]}, "from 0 to 100"),
-        ({**HEAD, "extenders": [{"urlPrefix": "x"}]}, "extenders"),
+        ({**HEAD, "profiles": [{"percentageOfNodesToScore": 101}]}, "not in valid range [0-100]"),
     ],
 )
 def test_mistakes_are_named_with_file_and_field(tree: dict[str, Any], text: str) -> None:
@@ -43,8 +42,8 @@ def test_mistakes_are_named_with_file_and_field(tree: dict[str, Any], text: str)
     [
         ({"plugins": {"score": {"enabled": [{"name": "Nope"}]}}}, "there is no plugin 'Nope'"),
         (
-            {"pluginConfig": [{"name": "NodeAffinity", "args": {"addedAffinity": {}}}]},
-            "pluginConfig[0].args.addedAffinity",
+            {"pluginConfig": [{"name": "NodeAffinity", "args": {"addedAffinities": {}}}]},
+            "profiles[0].pluginConfig[0].args.addedAffinities: unknown field",
         ),
         (
             {"pluginConfig": [{"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 101}}]},
@@ -65,6 +64,7 @@ def test_plugins_and_arguments_are_checked(more: dict[str, Any], text: str) -> N
 def test_a_specific_point_beats_multi_point_and_enabled_beats_disabled() -> None:
     plugins = {
         "multiPoint": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit", "weight": 7}]},
+        "bind": {"enabled": [{"name": "DefaultBinder"}]},
         "score": {"enabled": [{"name": "ImageLocality", "weight": 3}]},
         "filter": {"disabled": [{"name": "NodeResourcesFit"}], "enabled": [{"name": "NodeName"}]},
     }
