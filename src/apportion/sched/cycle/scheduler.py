@@ -6,10 +6,10 @@ generator that yields commands. Whoever drives the scheduler carries the command
 
 import logging
 from collections.abc import Mapping
-from typing import Final
 
 from apportion.base import Clock, Rng
 from apportion.sched.cycle.binding import Binding
+from apportion.sched.cycle.evictions import EVICTING, PREEMPTION, Eviction, Evictions
 from apportion.sched.cycle.failure import (
     SCHEDULER_ERROR,
     UNSCHEDULABLE,
@@ -49,7 +49,6 @@ from apportion.sched.queue import (
 )
 from apportion.sched.state import ClusterState, PodInfo
 
-NOT_FOUND: Final = 404
 _log = logging.getLogger(__name__)
 
 
@@ -90,8 +89,11 @@ class Scheduler:
         self._preempts = preempts
         self._conditions = ConditionWriter(state.reader)
         self._bindings: dict[str, Binding] = {}  # those under way, by the pod's uid
+        self.evictions = Evictions(self.queue, state)
 
     def _gate(self, pod: PodInfo) -> tuple[str, tuple[str, ...]] | None:
+        if pod.uid in self.evictions:
+            return PREEMPTION, (EVICTING,)
         status = self.profiles[pod.scheduler_name].pre_enqueue(pod)
         return None if status is None else (status.plugin, status.reasons)
 
@@ -225,11 +227,15 @@ class Scheduler:
         if result is not None:
             message += f" {'' if result.commands else 'preemption: '}{result.status.message}"
         self.attempts["unschedulable"] += 1
+        # before the pod is queued, so that it waits for its evictions wherever it goes
+        eviction = self.evictions.begin(pod, result.victims) if result is not None and result.victims else None
         self._requeue(entity, diagnosis.unschedulable_plugins(), diagnosis.pending_plugins())
         nominated = self._nominate(pod, result)
         self._tell_failure(pod, UNSCHEDULABLE, message, nominated)
-        if result is not None and nominated:
-            self._evict(pod, result, nominated)
+        if nominated:
+            self._give_up_places(pod, nominated)
+        if eviction is not None:
+            self._evict(eviction, nominated or "")
         for command in result.commands if result is not None else ():
             self.tasks.send(command)
 
@@ -241,28 +247,29 @@ class Scheduler:
         changed = result.nominated_node_name != pod.nominated_node_name
         return result.nominated_node_name if changed or result.victims else None
 
-    def _evict(self, pod: PodInfo, result: PostFilterResult, node_name: str) -> None:
+    def _give_up_places(self, pod: PodInfo, node_name: str) -> None:
+        """Clear the nominations of less important pods to the node."""
         nominator = self.queue.nominator
         for command in clear_nominations(nominator, lower_nominations(nominator, pod, node_name)):
             self.tasks.send(command)
-        for victim in result.victims:
-            self._evict_one(pod, victim, node_name)
 
-    def _evict_one(self, pod: PodInfo, victim: PodInfo, node_name: str) -> None:
+    def _evict(self, eviction: Eviction, node_name: str) -> None:
+        for victim in eviction.victims:
+            self._evict_one(eviction, victim, node_name)
+        eviction.settle()
+
+    def _evict_one(self, eviction: Eviction, victim: PodInfo, node_name: str) -> None:
         """Send a victim away: in memory while it is not bound yet, through the API otherwise."""
+        pod = eviction.pod
         waiting, binding = self.waiting_pods.find(victim.uid), self._bindings.get(victim.uid)
         if waiting is not None:
             waiting.preempt(PREEMPTED)
         elif binding is None or not binding.cancel(PREEMPTED):
             self.tasks.send(mark_disrupted(pod, victim))
-            self.tasks.send(delete_victim(victim), lambda outcome: self._on_evicted(pod, outcome))
+            self.tasks.send(delete_victim(victim), eviction.expect())
             self.tasks.send(preempted_event(pod, victim, node_name))
             return
         self.tasks.send(preempted_event(pod, victim, node_name, in_memory=True))
-
-    def _on_evicted(self, pod: PodInfo, outcome: Outcome) -> None:
-        if not outcome.is_ok and outcome.code != NOT_FOUND:
-            self.queue.activate([pod])  # the victim stays: the pod must not wait for it in vain
 
     def _requeue(self, entity: QueuedPod[PodInfo], unschedulable: frozenset[str], pending: frozenset[str]) -> None:
         """Take the pod back as the API has it now; one that is gone or has a node by now is not tried again."""

@@ -1,5 +1,7 @@
 """DefaultPreemption: makes room for a pod by evicting pods of lower priority from one node."""
 
+from collections.abc import Sequence
+
 from apportion.sched.framework.columns import FilterColumn
 from apportion.sched.framework.diagnosis import Diagnosis
 from apportion.sched.framework.plugin import PostFilterResult
@@ -8,6 +10,7 @@ from apportion.sched.framework.status import Code, Status, unschedulable
 from apportion.sched.plugins.handle import Handle
 from apportion.sched.plugins.preemption_candidates import Budgets
 from apportion.sched.plugins.preemption_table import CandidateTable, sorted_rows
+from apportion.sched.queue import ASSIGNED_POD_DELETE, Hint, Registration
 from apportion.sched.state import PodInfo
 
 _TABLES_MAX = 64
@@ -44,6 +47,10 @@ class DefaultPreemption:
         text = f"found a potential placement for pod on node {node}, preempting {len(chosen.victims)} victims"
         victims = tuple(v for v in chosen.victims if not v.terminating)
         return PostFilterResult(Status(Code.SUCCESS, (text,), self.name), node, victims)
+
+    def events_to_register(self) -> Sequence[Registration]:
+        """Victims that go let a pod be looked at again that waits for its evictions; other plugins judge whether."""
+        return [Registration(self.name, ASSIGNED_POD_DELETE, lambda pod, old, new: Hint.SKIP)]
 
     def _find_obstacle(self, pod: PodInfo) -> str | None:
         """Return why the pod may not preempt: its policy, or victims of an earlier preemption that still leave."""
