@@ -13,7 +13,7 @@ from apportion.alloc.plan import Plan, build_plan
 from apportion.alloc.pool_view import PoolView
 from apportion.alloc.rejection import CANNOT_ALLOCATE
 from apportion.alloc.result import ResultBuilder
-from apportion.alloc.search import Outcome, Search
+from apportion.alloc.search import STEPS_MAX, Outcome, Search
 from apportion.alloc.table import DeviceTable
 from apportion.api.resource import AllocationResult, ResourceClaimSpec
 from apportion.base import InvariantError
@@ -100,8 +100,10 @@ class Allocator:
     Behaviour: ``dynamic-resource-allocation/structured`` of Kubernetes 1.37, all features in one search.
     """
 
-    def __init__(self, table: DeviceTable) -> None:
+    def __init__(self, table: DeviceTable, steps_max: int = STEPS_MAX) -> None:
+        """``steps_max`` bounds the search on one node."""
         self._table = table
+        self._steps_max = steps_max
         self._matchers = MatcherIndex()
         self._prepared: OrderedDict[tuple[int, ...], _Prepared] = OrderedDict()
         self._problems: OrderedDict[tuple[_Prepared, tuple[str, ...]], Problem] = OrderedDict()
@@ -160,7 +162,7 @@ class Allocator:
         return known
 
     def _search(self, prepared: _Prepared, inputs: tuple[PoolInput, ...]) -> _Known:
-        outcome = Search(prepared.plan, inputs, self._table.features).run()
+        outcome = Search(prepared.plan, inputs, self._table.features, self._steps_max).run()
         if outcome.picks is not None:
             return _Known(outcome, Answer(True, score=outcome.score))
         return _Known(outcome, None if outcome.rejection else Answer(False, CANNOT_ALLOCATE))

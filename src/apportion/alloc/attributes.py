@@ -6,7 +6,8 @@ from apportion.alloc.signature import Signature
 from apportion.api.resource import DeviceAttribute
 
 # The type is part of the value, so that 1, true and "1" never equal each other.
-Values: TypeAlias = frozenset[tuple[str, int | bool | str]]
+TypedValue: TypeAlias = tuple[str, int | bool | str]
+Values: TypeAlias = frozenset[TypedValue]
 
 # An attribute whose type the constraint does not understand: compares to nothing, not even itself.
 UNTYPED: Final[Values] = frozenset()

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from apportion.alloc.constraint_supply import Need, is_unsatisfiable
 from apportion.alloc.lineup import PoolInput
 from apportion.alloc.occupancy import Occupancy
-from apportion.alloc.plan import RESULTS_MAX, Alternative, Plan
+from apportion.alloc.plan import RESULTS_MAX, Alternative, Plan, Request
 from apportion.alloc.rejection import Rejected, Rejection
 from apportion.alloc.supply import has_enough
 
@@ -66,19 +67,27 @@ class Demand:
         """
         if any(a.takes_all and a.constraints for a in self._plan.alternatives):
             return False
-        demands, masks = [], []
+        needs = []
         for least, request in zip(self._least, self._plan.requests, strict=True):
-            mask, offset = 0, 0
-            for i, pool in enumerate(self._pools):
-                found = occupancy.find_supply(i, request.alternatives)
-                if found is None:
-                    return False
-                mask |= found << offset
-                offset += len(pool.lineup.kinds)
+            supply = self._find_supply(occupancy, request)
+            if supply is None:
+                return False
+            # Admin access holds nothing, so it takes nothing from the others.
             if not any(a.admin_access for a in request.alternatives):
-                demands.append(max(least, 1))
-                masks.append(mask)
-        return not has_enough(demands, masks)
+                needs.append(Need(request, max(least, 1), supply))
+        if not has_enough([n.least for n in needs], [n.supply for n in needs]):
+            return True
+        return any(is_unsatisfiable(i, c, needs, self._pools) for i, c in enumerate(self._plan.constraints))
+
+    def _find_supply(self, occupancy: Occupancy, request: Request) -> int | None:
+        mask, offset = 0, 0
+        for i, pool in enumerate(self._pools):
+            found = occupancy.find_supply(i, request.alternatives)
+            if found is None:
+                return None
+            mask |= found << offset
+            offset += len(pool.lineup.kinds)
+        return mask
 
 
 def reject_failure(pool: PoolInput, alternative: Alternative, pool_at: int, device: int) -> Rejected:

@@ -8,7 +8,7 @@ share one answer.
 from typing import Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
-from apportion.alloc.attributes import Values, find_values
+from apportion.alloc.attributes import TypedValue, Values, find_values
 from apportion.alloc.capacity import find_amounts
 from apportion.alloc.features import Features
 from apportion.alloc.matching import SelectorFailure
@@ -54,6 +54,7 @@ class Lineup:
     """Interned by its lookup; compared by identity."""
 
     __slots__ = (
+        "_by_value",
         "consumes",
         "failing",
         "fault_state",
@@ -68,6 +69,7 @@ class Lineup:
     def __init__(
         self, kinds: tuple[Kind, ...], kind_ids: tuple[int, ...], shape: Shape, alternative_count: int
     ) -> None:
+        self._by_value: dict[tuple[int, int], dict[TypedValue, int]] = {}
         self.kinds = kinds
         self.kind_ids = kind_ids
         self.fault_state = shape.fault_state
@@ -87,6 +89,17 @@ class Lineup:
             tuple((order[(c.counter_set, c.counter)], c.amount_nano) for c in k.consumes) if order else ()
             for k in kinds
         )
+
+    def get_masks_by_value(self, alternative: int, constraint: int) -> dict[TypedValue, int]:
+        """Return for each value that a constraint may see the bitmap of devices that fit and have it."""
+        found = self._by_value.get((alternative, constraint))
+        if found is None:
+            found = self._by_value[alternative, constraint] = {}
+            for i, kind in enumerate(self.kinds):
+                if kind.fits[alternative] == FITS:
+                    for value in kind.find_values(alternative, constraint) or ():
+                        found[value] = found.get(value, 0) | 1 << i
+        return found
 
 
 def _collect(kinds: tuple[Kind, ...], alternative: int, wanted: int | None) -> int:

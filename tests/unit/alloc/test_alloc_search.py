@@ -243,15 +243,68 @@ def test_equal_devices_are_tried_once_at_each_level() -> None:
     assert outcome.steps < 10
 
 
+def _star() -> Tree:
+    """Devices with 16 values of each of two attributes, of which no three differ in both."""
+    pairs = [(0, i) for i in range(16)] + [(i, 0) for i in range(1, 16)]
+    return slice_tree(*(device(f"d{i:02}", attributes={"a": a, "b": b}) for i, (a, b) in enumerate(pairs)))
+
+
 def test_the_search_stops_at_its_limit_with_a_reason() -> None:
-    devices = [device(f"d{i:02}", attributes={"a": i % 2, "b": i}) for i in range(24)]
-    world = World(slice_tree(*devices))
-    problem = world.prepare(claim_tree("c", request("r", ask("any", 13)), match=["a"], distinct=["b"]))
+    world = World(_star())
+    problem = world.prepare(claim_tree("c", request("r", ask("any", 8)), distinct=["a", "b"]))
     pools = [problem.prepared.lineups.get_input(v.state) for v in world.table.get_pools_at("n1")]
-    outcome = Search(problem.prepared.plan, pools, world.table.features, steps_max=500).run()
+    outcome = Search(problem.prepared.plan, pools, world.table.features, steps_max=100).run()
     assert outcome.picks is None
     assert outcome.rejection is not None
-    assert outcome.rejection.describe([], []).startswith("search limit: no allocation was found in 500 steps")
+    assert outcome.rejection.describe([], []).startswith("search limit: no allocation was found in 100 steps")
+
+
+_EIGHTS = [
+    slice_tree(*(device(f"d{p}-{i}", attributes={"p": p, "i": i}) for i in range(8)), pool=f"p{p}", name=f"p{p}")
+    for p in range(8)
+]
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        pytest.param(claim_tree("c", request("r", ask("any", 9)), match=["p"]), id="nine-alike-of-eight"),
+        pytest.param(claim_tree("c", *(request(f"r{i}", ask("any", 3)) for i in range(3)), match=["p"]), id="3x3"),
+        pytest.param(claim_tree("c", *(request(f"r{i}", ask()) for i in range(9)), distinct=["p"]), id="nine-of-eight"),
+        pytest.param(
+            claim_tree(
+                "c", *(request(f"r{i}", ask("any", 1, f'device.attributes["{DRIVER}"].i == {i}')) for i in range(9))
+            ),
+            id="a-request-without-device",
+        ),
+        pytest.param(
+            claim_tree("c", *(request(f"r{i}", ask()) for i in range(4)), match=["p", "i"]), id="two-constraints"
+        ),
+    ],
+)
+def test_what_eight_by_eight_devices_cannot_give_is_refused_early(claim: Tree) -> None:
+    """Nothing is measured in time here: the steps are what a search costs."""
+    world = World(*_EIGHTS)
+    problem = world.prepare(claim)
+    pools = [problem.prepared.lineups.get_input(v.state) for v in world.table.get_pools_at("n1")]
+    outcome = Search(problem.prepared.plan, pools, world.table.features).run()
+    assert outcome.picks is None and outcome.rejection is None
+    assert outcome.steps < 1000
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        claim_tree("c", request("r", ask("any", 8)), match=["p"]),
+        claim_tree("c", *(request(f"r{i}", ask()) for i in range(8)), distinct=["p", "i"]),
+        claim_tree("c", request("r", ask("any", 8)), request("s", ask("any", 8)), match=[("p", ["r"]), ("p", ["s"])]),
+        claim_tree("c", first_of("r", ask("any", 9), ask("any", 2)), match=["p"]),
+        claim_tree("c", request("r", ask("any", 1)), match=["absent-but-for-one"]),
+    ],
+)
+def test_counting_values_refuses_nothing_that_is_possible(claim: Tree) -> None:
+    extra = slice_tree(device("x", attributes={"absent-but-for-one": 1}), pool="x", name="x")
+    assert World(*_EIGHTS, extra).fits(claim)
 
 
 def test_allocate_refuses_what_judge_refused() -> None:

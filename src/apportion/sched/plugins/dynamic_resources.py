@@ -77,11 +77,11 @@ class DynamicResources:
     def __init__(self, handle: Handle) -> None:
         self._state = handle.state
         self._rng = handle.rng
-        self._allocator = Allocator(handle.state.devices)
-        self._columns = DeviceColumns(handle.state, self._allocator)
         self._zero = ZeroScore()
         has_conditions = handle.state.devices.features.binding_conditions
         args = read_args(handle.args, handle.gates.enabled("DRASchedulerFilterTimeout"), has_conditions)
+        self._allocator = Allocator(handle.state.devices, args.steps_max)
+        self._columns = DeviceColumns(handle.state, self._allocator)
         self._writer = ClaimWriter(handle.state, self.name, has_conditions)
         self._conditions = BindingConditions(handle.state, handle.clock, self.name, args.binding_timeout_s)
         self._extended = ExtendedRequests(handle.state)
