@@ -243,11 +243,19 @@ def decode_object(body: bytes, content_type: str, resource: Resource, strictness
 
 
 def canonicalize_object(
-    tree: Tree, resource: Resource, strictness: Strictness, problems: list[str], where: str
+    tree: Tree,
+    resource: Resource,
+    strictness: Strictness,
+    problems: list[str],
+    where: str,
+    before: Tree | None = None,
 ) -> Tree:
-    """Return the canonical form of an object, with apiVersion and kind. Raises DecodeError, and ApiError 400."""
+    """Return the canonical form of an object, with apiVersion and kind. Raises DecodeError, and ApiError 400.
+
+    ``before`` is the canonical object that ``tree`` was made of.
+    """
     unknown: list[str] = []
-    known = canonicalize(tree, resource.shape, resource.kind.name, unknown)
+    known = canonicalize(tree, resource.shape, resource.kind.name, unknown, before)
     strictness.judge(problems + [f'unknown field "{u}"' for u in sorted(unknown)], where)
     known.pop("kind", None)
     known.pop("apiVersion", None)

@@ -70,10 +70,10 @@ def _explain_strategic(error: StrategicMergeError, patch: Tree) -> errors.ApiErr
     return errors.bad_request(text)
 
 
-def canonicalize_patched(patched: Tree, resource: Resource, strictness: Strictness) -> Tree:
+def canonicalize_patched(patched: Tree, before: Tree, resource: Resource, strictness: Strictness) -> Tree:
     """Return the patched object in its canonical form; raises ApiError 400 and 422."""
     try:
-        return canonicalize_object(patched, resource, strictness, [], "")
+        return canonicalize_object(patched, resource, strictness, [], "", before)
     except DecodeError as error:
         quoted = orjson.dumps(orjson.dumps(patched).decode()).decode()
         problem = ValidationError("patch", f"Invalid value: {quoted}: {error}")

@@ -129,8 +129,9 @@ class Verbs:
         strictness = Strictness.parse(parameters, "PatchOptions")
         resource = target.resource
         old = self._objects.get(target)
-        patched = apply_patch(to_served(old, resource), request.body, request.content_type, resource.shape)
-        new = canonicalize_patched(patched, resource, strictness)
+        served = to_served(old, resource)
+        patched = apply_patch(served, request.body, request.content_type, resource.shape)
+        new = canonicalize_patched(patched, served, resource, strictness)
         _check_name(new, target)
         with strictness.telling():
             stored = self._objects.update(target, to_stored(new, resource), old, dry_run)
