@@ -1,8 +1,9 @@
-"""``apportion bench``: how many pods per second, on workloads with scheduler_perf's names and sizes."""
+"""``apportion bench``: how many pods per second, on workloads in the format of Kubernetes' scheduler_perf."""
 
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -10,14 +11,36 @@ import orjson
 
 from apportion.bench import BenchError, api_workloads, core_workloads
 from apportion.bench.http import CREATES, run_http
+from apportion.cli.bench_results import show_comparisons, show_short
+from apportion.cli.bench_run import run
 from apportion.cli.options import output_option
 from apportion.cli.progress import Progress
 
+_DEFAULT = "run"
 
-@click.group()
+
+class _PathsOrVerbs(click.Group):
+    """A group that takes paths as well: whatever is no verb is given to the verb ``run``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the verb in front when the first argument is a path, or an option that is not the group's own."""
+        first = args[0] if args else ""
+        is_path = first not in self.commands and Path(first).exists()
+        if first and (is_path or (first.startswith("-") and first not in ("-h", "--help"))):
+            args = [_DEFAULT, *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_PathsOrVerbs)
 def bench() -> None:
-    """Measure scheduling speed."""
+    """Measure scheduling speed.
 
+    "apportion bench PATH ..." runs workload files in the format of Kubernetes' scheduler_perf; it is short for
+    "apportion bench run PATH ...".
+    """
+
+
+bench.add_command(run)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,9 +79,9 @@ def api(output: str, wanted: str, seed: int) -> None:
 
 
 @bench.command()
-@output_option("table", "json")
 @click.option("--creates", default=CREATES, show_default=True, type=click.IntRange(1, 1_000_000), metavar="N",
               help="How many objects to create.")  # fmt: skip
+@output_option("table", "json")
 def http(output: str, creates: int) -> None:
     """Create small objects over HTTP, with 16 clients and 10 watchers: kept in memory, then kept on disk.
 
@@ -75,6 +98,18 @@ def http(output: str, creates: int) -> None:
             click.echo(f"{result['name']:<55} {result['createsPerSecond']:>10,.1f} creates/s")
 
 
+@bench.command()
+@click.argument("before", metavar="BEFORE.json")
+@click.argument("after", metavar="AFTER.json")
+@output_option("table", "json")
+def compare(before: str, after: str, output: str) -> None:
+    """Compare two files that "bench -o json" wrote: ratios, and whether they are more than noise."""
+    from apportion.bench.compare import compare as compare_results
+    from apportion.bench.compare import read_results
+
+    show_comparisons(compare_results(read_results(before), read_results(after)), output)
+
+
 def _measure(mode: str, known: list[str], output: str, wanted: str, seed: int) -> None:
     names = [name for name in known if wanted in name]
     if not names:
@@ -83,7 +118,7 @@ def _measure(mode: str, known: list[str], output: str, wanted: str, seed: int) -
     if output == "json":
         click.echo(orjson.dumps({"workloads": results}, option=orjson.OPT_INDENT_2))
     else:
-        _show(results)
+        show_short(results)
 
 
 def _run(mode: str, name: str, seed: int) -> dict[str, Any]:
@@ -104,18 +139,3 @@ def _run(mode: str, name: str, seed: int) -> dict[str, Any]:
         raise BenchError("".join(said).strip().removeprefix("error ") or f"{name} ended with {child.returncode}")
     found: dict[str, Any] = orjson.loads(answer)
     return found
-
-
-def _show(results: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
-    from apportion.cli.tables import make_console
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("workload", no_wrap=True)
-    for title in ("pods/s", "decision p50 µs", "decision p99 µs", "peak memory MiB"):
-        table.add_column(title, justify="right")
-    for r in results:
-        cells = (r["podsPerSecond"], r["decisionP50Us"], r["decisionP99Us"], r["peakMemoryMiB"])
-        table.add_row(r["name"], *(f"{cell:,.1f}" for cell in cells))
-    make_console().print(table)

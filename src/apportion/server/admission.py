@@ -21,6 +21,7 @@ _DECIDING: Final = (
 )
 _OFFLINE_ADVICE: Final = "; add it to the input"
 _ATTEMPTS_MAX: Final = 8
+_KEPT_BY_PODS: Final = ("priority", "preemptionPolicy")
 
 
 class Admission:
@@ -58,10 +59,15 @@ class Admission:
         now = format_time(self._clock.now())
         return {**done, "metadata": {**done["metadata"], "uid": self._rng.uid(), "creationTimestamp": now}}
 
-    def admit_update(self, tree: Tree, kind: Kind) -> Tree:
-        """Return an updated object with what admission adds to updates too."""
+    def admit_update(self, tree: Tree, old: Tree, kind: Kind) -> Tree:
+        """Return an updated object with what admission adds to updates too.
+
+        A pod that says nothing of its priority keeps it, so that a client may send the manifest again.
+        """
         if kind.name == "Pod" and isinstance(tree.get("spec"), dict):
-            return {**tree, "spec": add_default_tolerations(tree["spec"])}
+            before = old.get("spec") or {}
+            kept = {n: before[n] for n in _KEPT_BY_PODS if tree["spec"].get(n) is None and n in before}
+            return {**tree, "spec": add_default_tolerations({**tree["spec"], **kept})}
         if kind.name == "Service":
             return assign_addresses(tree, self._store, self._rng)
         return tree

@@ -112,7 +112,7 @@ class Objects:
         if is_status:
             prepared = complete(prepare_status_update(new, old, resource), kind)
         else:
-            prepared = self.admission.admit_update(complete(prepare_update(new, old, resource), kind), kind)
+            prepared = self.admission.admit_update(complete(prepare_update(new, old, resource), kind), old, kind)
             prepared = date_taints(prepared, kind, format_time(self.clock.now()))
         found = check_object(prepared, kind, self._check_cel) + check_update(prepared, old, kind)
         self._check(found, resource, prepared)

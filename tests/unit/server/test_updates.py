@@ -117,6 +117,15 @@ def test_a_pod_that_is_held_can_be_narrowed_down(before: Tree, after: Tree, text
         assert code == 422 and text in answer["message"]
 
 
+def test_a_pod_whose_manifest_is_sent_again_keeps_its_priority() -> None:
+    api = Api()
+    manifest = pod("p")
+    api.call("POST", PODS, manifest)
+    code, answer = api.call("PUT", f"{PODS}/p", {**manifest, "metadata": {"name": "p", "labels": {"a": "b"}}})
+    assert code == 200, answer
+    assert (answer["spec"]["priority"], answer["spec"]["preemptionPolicy"]) == (0, "PreemptLowerPriority")
+
+
 def test_a_status_update_of_a_pod_keeps_its_owners_and_its_class_of_service() -> None:
     api = Api()
     tree = pod("p")
