@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench format lock clean
+.PHONY: demo test check bench bench-full format lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/apportion demo
@@ -18,7 +18,12 @@ check: $(VENV)/.installed-test
 	$(BIN)/lint-imports --no-cache
 
 bench: $(VENV)/.installed
-	@$(BIN)/apportion bench core
+	@$(BIN)/apportion bench run --label short --repeat 2 --baseline docs/performance.json
+	@$(BIN)/apportion bench run --label short --repeat 1 --mode api --baseline docs/performance.json
+
+bench-full: $(VENV)/.installed
+	@$(BIN)/apportion bench run --label performance
+	@$(BIN)/apportion bench run --label performance --mode api
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix src tests
