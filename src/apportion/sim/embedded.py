@@ -94,7 +94,9 @@ class Embedded:
             return InProcessTransport(self.server, loop.call_soon)
 
         rng = rng.fork("plane")
-        self.plane = ControlPlane(connect, loop, clock, rng, config, gates, has_kubelets, has_controllers, has_scheduler)
+        self.plane = ControlPlane(
+            connect, loop, clock, rng, config, gates, has_kubelets, has_controllers, has_scheduler
+        )
 
     def prepare(self, loaded: Loaded, nodes: int, devices: Devices | None, progress: Progress) -> Preloaded:
         """Bring in objects, and make the stand-in nodes, and what their drivers publish, that do not exist yet.
