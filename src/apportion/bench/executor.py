@@ -77,7 +77,7 @@ class Executor:
         made = self._foundry.make(template, operation.get("templateParams") or {}, operation.count)
         items = [part for i, item in enumerate(made) for part in equip_node(item, i, operation, features)]
         await self._world.create(items)
-        await self._world.settle_nodes()
+        await self._world.settle()
 
     async def _create_namespaces(self, operation: Operation) -> None:
         template = self._foundry.find_template(operation.get("namespaceTemplatePath"), DEFAULT_NAMESPACE)
@@ -178,9 +178,9 @@ class Executor:
 
     async def _start_collecting(self, operation: Operation) -> None:
         namespaces = operation.get("namespaces") or ()
+        await self._world.settle()
         self._collector.start(operation.get("name") or "", namespaces, operation.get("labelSelector") or {})
 
     async def _stop_collecting(self, operation: Operation) -> None:
-        # events that are under way belong to what was measured
-        await self._world.sleep(0)
+        await self._world.settle()  # events that are under way belong to what was measured
         self._collector.stop()

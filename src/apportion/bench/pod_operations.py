@@ -71,6 +71,7 @@ class PodOperations:
         group = PodGroup()
         await self._world.create([item for parts in made for item in parts[:-1]])
         if collects:
+            await self._world.settle()
             self._collector.start(operation.namespace, [operation.namespace], {})
         for parts in made:
             self._expect(parts, group)
@@ -91,6 +92,7 @@ class PodOperations:
 
         world.board.listeners.append(on_bound)
         if collects:
+            await world.settle()
             self._collector.start(operation.namespace, [operation.namespace], {})
         end_s = world.elapsed_s() + operation.duration_s
         source = self._make(operation, ENDLESS)

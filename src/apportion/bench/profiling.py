@@ -71,19 +71,36 @@ def _name(function: _Function) -> str:
 
 
 class Profiler:
-    """Profiles while a collection goes on; does nothing when it is not wanted."""
+    """Profiles while a collection goes on; does nothing when it is not wanted.
 
-    def __init__(self, is_wanted: bool) -> None:
+    With ``in_sections`` only what lies between ``enter`` and ``leave`` meanwhile.
+    """
+
+    def __init__(self, is_wanted: bool, in_sections: bool) -> None:
         self._profile: Any = cProfile.Profile() if is_wanted else None
+        self._in_sections = in_sections
+        self._is_active = False
 
     def start(self) -> None:
         """Begin."""
-        if self._profile is not None:
+        self._is_active = self._profile is not None
+        if self._is_active and not self._in_sections:
             self._profile.enable()
 
     def stop(self) -> None:
         """Pause."""
-        if self._profile is not None:
+        if self._is_active:
+            self._profile.disable()
+        self._is_active = False
+
+    def enter(self) -> None:
+        """A section that counts begins."""
+        if self._is_active:
+            self._profile.enable()
+
+    def leave(self) -> None:
+        """It ends."""
+        if self._is_active:
             self._profile.disable()
 
     def describe(self, title: str) -> str:

@@ -46,13 +46,13 @@ def run_once(workload: PerfWorkload, settings: Settings, progress: Progress) -> 
     gates, notes = read_gates(workload.gates)
     config = read_scheduler_config(workload.config_path)
     before = calibrate()
-    profiler = Profiler(settings.profiles)
+    profiler = Profiler(settings.profiles, in_sections=settings.mode == "core")
     run = _run_in_core if settings.mode == "core" else _run_through_api
     found = run(workload, settings, config, gates, profiler, progress)
     return {
         **found,
         "calibration": max(before, calibrate()),
-        "notes": notes,
+        "notes": [*notes, *(["ran under the profiler, which slows it down"] if settings.profiles else [])],
         "profile": profiler.describe(f"{workload.name}, mode {settings.mode}"),
     }
 
@@ -101,7 +101,7 @@ def _run_in_core(
     profiler: Profiler,
     progress: Progress,
 ) -> Json:
-    world = CoreWorld(config, gates, settings.seed, workload.threshold or DEFAULT_RATE)
+    world = CoreWorld(config, gates, settings.seed, workload.threshold or DEFAULT_RATE, profiler)
     return _complete(_execute(workload, world, gates, profiler, progress))
 
 

@@ -67,8 +67,8 @@ class World(Protocol):
         """Call ``tick`` again and again while everything goes on, until it returns False."""
         ...
 
-    async def settle_nodes(self) -> None:
-        """Wait until new nodes may be used."""
+    async def settle(self) -> None:
+        """Wait until what was created is known and new nodes may be used."""
         ...
 
     def elapsed_s(self) -> float:

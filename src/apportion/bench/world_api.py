@@ -28,6 +28,7 @@ from apportion.store import MemoryStore
 REQUESTS_MAX: Final = 64
 DEADLINE_S: Final = 600.0
 _PULSE_S: Final = 0.02  # how late a wait may notice that time has passed
+_TURNS: Final = 10  # of the loop, in which watches deliver what was committed
 _NOT_READY: Final = b"node.kubernetes.io/not-ready"
 # admission answers for a pod's priority: a class of that value takes its place
 _CLASS_PREFIX: Final = "bench-"
@@ -194,9 +195,10 @@ class ApiWorld(World):
 
         self._loop.call_at(start_s + interval_s, work)
 
-    async def settle_nodes(self) -> None:
-        """Wait until no node counts as not ready."""
-        await self.sleep(0)
+    async def settle(self) -> None:
+        """Let the watches deliver, and wait until no node counts as not ready."""
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
         await self.wait(lambda: not self._not_ready, "nodes are ready")
 
     def elapsed_s(self) -> float:

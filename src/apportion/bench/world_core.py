@@ -21,6 +21,7 @@ from apportion.bench.board import PodBoard, PodEntry
 from apportion.bench.completion import complete
 from apportion.bench.deferred import DeferredTransport
 from apportion.bench.measurement import BenchError
+from apportion.bench.profiling import Profiler
 from apportion.bench.world import Item, Tree, World
 from apportion.client import MemoryTransport, Request, Response
 from apportion.controllers import ResourceClaimController
@@ -63,7 +64,9 @@ _DECODE: Final = msgspec.json.Decoder(_Frame).decode
 class CoreWorld(World):
     """One scheduler over one set of objects. ``rate`` is how many pods a second kube-scheduler schedules."""
 
-    def __init__(self, config: SchedulerConfig, gates: FeatureGates, seed: int, rate: float) -> None:
+    def __init__(
+        self, config: SchedulerConfig, gates: FeatureGates, seed: int, rate: float, profiler: Profiler
+    ) -> None:
         rng = Rng(seed)
         self.board = PodBoard()
         self.latencies_ns: list[int] = []
@@ -81,6 +84,7 @@ class CoreWorld(World):
         self._busy_ns = 0
         self._flushed_s = self._clock.now()
         self._failed: list[str] = []
+        self.profiler = profiler
         self._start()
 
     def _start(self) -> None:
@@ -140,8 +144,7 @@ class CoreWorld(World):
         """Carry out requests."""
         for request in requests:
             self._submit(request, is_certain=True)
-        while self._step():
-            pass
+        await self.settle()
 
     def _submit(self, request: Request, is_certain: bool) -> None:
         def answered(response: Response) -> None:
@@ -172,8 +175,10 @@ class CoreWorld(World):
         """Call ``tick`` by virtual time."""
         heapq.heappush(self._jobs, (self._clock.now() + interval_s, next(self._order), interval_s, tick))
 
-    async def settle_nodes(self) -> None:
-        """Nothing to wait for: nobody taints the nodes."""
+    async def settle(self) -> None:
+        """Deliver everything, without time moving on."""
+        while self._step():
+            pass
 
     def elapsed_s(self) -> float:
         """Return how long the scheduler, its shell and the transport have worked."""
@@ -188,6 +193,7 @@ class CoreWorld(World):
     def _step(self) -> bool:
         """Decide about one pod, carry everything out and deliver it. False when nothing moved."""
         scheduler, shell, deliver = self.scheduler, self._shell, self._transport.deliver
+        self.profiler.enter()
         start_ns = time.perf_counter_ns()
         is_decided = scheduler.schedule_one()
         decided_ns = time.perf_counter_ns()
@@ -202,6 +208,7 @@ class CoreWorld(World):
             self._flushed_s = now_s
             scheduler.flush()
         self._busy_ns += time.perf_counter_ns() - start_ns
+        self.profiler.leave()
         if is_decided:
             self.latencies_ns.append(decided_ns - start_ns)
         return self._work_outside() or is_decided or has_moved
