@@ -21,8 +21,9 @@ from apportion.controllers import (
 )
 from apportion.sched.cycle import Scheduler
 from apportion.sched.cycle.build import build_scheduler
+from apportion.sched.framework import CallExtender
 from apportion.sched.framework.config import SchedulerConfig
-from apportion.sched.shell import Shell
+from apportion.sched.shell import BlockingCalls, ExtenderCalls, OnAnswer, Shell
 from apportion.sched.state import ClusterState
 from apportion.sim.kubelets import StandInKubelets
 
@@ -95,6 +96,21 @@ class _Nudging(Transport):
         self._inner.close()
 
 
+class _NudgingCalls:
+    """Tells whenever an extender has answered."""
+
+    def __init__(self, inner: ExtenderCalls, nudge: Callable[[], None]) -> None:
+        self._inner = inner
+        self._nudge = nudge
+
+    def call(self, command: CallExtender, body: bytes, on_answer: OnAnswer) -> None:
+        def answered(response: Response) -> None:
+            on_answer(response)
+            self._nudge()
+
+        self._inner.call(command, body, answered)
+
+
 class ControlPlane:
     """Scheduler and controllers beside a server. Everything happens in callbacks of ``loop``.
 
@@ -113,7 +129,10 @@ class ControlPlane:
         has_kubelets: bool = False,
         has_controllers: bool = True,
         has_scheduler: bool = True,
+        extender_calls: ExtenderCalls | None = None,
     ) -> None:
+        """``extender_calls`` carries out calls to HTTP extenders; without it everything waits for their answers."""
+        self._extender_calls = _NudgingCalls(extender_calls or BlockingCalls(), self.nudge)
         self._connect = connect
         self._loop = loop
         self._clock = clock
@@ -135,7 +154,7 @@ class ControlPlane:
         state = ClusterState(Features.from_gates(self._gates.as_dict()))
         rng = self._fork("scheduler")
         self.scheduler: Scheduler = build_scheduler(self._config, state, self._gates, self._clock, rng)
-        self._shell = Shell(self.scheduler, transport, self._clock)
+        self._shell = Shell(self.scheduler, transport, self._clock, self._extender_calls)
 
     def _build_controllers(self) -> list[Controller]:
         if not self._has_controllers:
@@ -215,11 +234,9 @@ class ControlPlane:
     def next_due_s(self) -> float | None:
         """Return when the next backoff or delay ends, None when only deadlines and periodic looks are left."""
         ready = [c for c in self._all_controllers() if c.has_synced]
-        due = [
-            self.scheduler.queue.next_backoff_s(),
-            self.scheduler.tasks.next_deadline_s(),
-            self._shell.next_wakeup_s(),
-        ]
+        due = [self._shell.next_wakeup_s()]
+        if not self.scheduler.is_deciding:
+            due += [self.scheduler.queue.next_backoff_s(), self.scheduler.tasks.next_deadline_s()]
         due += [c.queue.next_delay_s() for c in ready]
         return min((t for t in due if t is not None), default=None)
 

@@ -14,6 +14,7 @@ from apportion.api.feature_gates import FeatureGates
 from apportion.base import Clock, InputError, Rng
 from apportion.cel import find_expression_problem
 from apportion.sched.framework.config import SchedulerConfig
+from apportion.sched.shell import ThreadedCalls
 from apportion.server import ApiRequest, HttpServer, InProcessTransport, Server
 from apportion.sim.control_plane import ControlPlane
 from apportion.sim.devices import Devices
@@ -94,9 +95,9 @@ class Embedded:
             return InProcessTransport(self.server, loop.call_soon)
 
         rng = rng.fork("plane")
-        self.plane = ControlPlane(
-            connect, loop, clock, rng, config, gates, has_kubelets, has_controllers, has_scheduler
-        )
+        self._calls = ThreadedCalls(loop.call_soon)
+        parts = (has_kubelets, has_controllers, has_scheduler)
+        self.plane = ControlPlane(connect, loop, clock, rng, config, gates, *parts, self._calls)
 
     def prepare(self, loaded: Loaded, nodes: int, devices: Devices | None, progress: Progress) -> Preloaded:
         """Bring in objects, and make the stand-in nodes, and what their drivers publish, that do not exist yet.
@@ -140,4 +141,5 @@ class Embedded:
         """Stop listening; everything acknowledged is in the store by then."""
         await self.http.stop()
         self.plane.stop()
+        self._calls.close()
         self._store.close()

@@ -11,7 +11,7 @@ from apportion.client import MemoryTransport
 from apportion.sched.cycle import Scheduler
 from apportion.sched.cycle.build import build_scheduler
 from apportion.sched.framework.config import SchedulerConfig
-from apportion.sched.shell import Shell
+from apportion.sched.shell import ExtenderCalls, Shell
 from apportion.sched.state import ClusterState, PodInfo, decode_node
 
 Tree = dict[str, Any]
@@ -60,14 +60,16 @@ def read_pod(state: ClusterState, name: str, **more: Any) -> PodInfo:
 class Bench:
     """A scheduler over objects in memory, driven by hand."""
 
-    def __init__(self, config: SchedulerConfig | None = None, seed: int = 0) -> None:
+    def __init__(
+        self, config: SchedulerConfig | None = None, seed: int = 0, extender_calls: ExtenderCalls | None = None
+    ) -> None:
         self.clock = VirtualClock()
         self.transport = MemoryTransport()
         self.state = ClusterState()
         self.scheduler: Scheduler = build_scheduler(
             config or SchedulerConfig(), self.state, FeatureGates.parse(""), self.clock, Rng(seed)
         )
-        self.shell = Shell(self.scheduler, self.transport, self.clock)
+        self.shell = Shell(self.scheduler, self.transport, self.clock, extender_calls)
         self.shell.start()
 
     def put(self, resource: str, *trees: Tree) -> None:

@@ -7,9 +7,11 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
+from apportion.sched.cycle.extenders import EXTENDER, bind_with
 from apportion.sched.framework import (
     Code,
     CommandGenerator,
+    Extender,
     NominatePod,
     Plan,
     Plugin,
@@ -30,14 +32,24 @@ _log = logging.getLogger(__name__)
 class Binding:
     """One pod that is assumed and reserved; ``steps`` takes it to its node."""
 
-    __slots__ = ("_cancelled", "_is_prebound", "_waits", "entity", "plan", "pod", "profile", "row")
+    __slots__ = ("_binders", "_cancelled", "_is_prebound", "_waits", "entity", "plan", "pod", "profile", "row")
 
-    def __init__(self, entity: QueuedPod[PodInfo], profile: Profile, plan: Plan, pod: PodInfo, row: int) -> None:
+    def __init__(
+        self,
+        entity: QueuedPod[PodInfo],
+        profile: Profile,
+        plan: Plan,
+        pod: PodInfo,
+        row: int,
+        binders: tuple[Extender, ...] = (),
+    ) -> None:
+        """``binders`` are extenders that may bind the pod in place of the Bind plugins."""
         self.entity = entity
         self.profile = profile
         self.plan = plan
         self.pod = pod
         self.row = row
+        self._binders = binders
         self._cancelled = ""
         self._is_prebound = False
         self._waits: list[Wait] = []  # those of PreBind plugins
@@ -108,6 +120,10 @@ class Binding:
             answer = yield step
 
     def _bind(self) -> CommandGenerator:
+        if self._binders:
+            status = yield from name_faults(EXTENDER, bind_with(self._binders, self.pod))
+            if status is None or status.code is not Code.SKIP:
+                return status
         for plugin in self.profile.binds:
             status = yield from name_faults(plugin.name, plugin.bind(self.pod, self.row, self._state_of(plugin)))
             if status is None or status.code is not Code.SKIP:

@@ -1,15 +1,17 @@
 """Builds a scheduler from a configuration: profiles, their plugins with arguments, the queue."""
 
 import logging
+from collections.abc import Mapping
 
 from apportion.api.feature_gates import FeatureGates
 from apportion.base import Clock, ConfigError, Rng
+from apportion.sched.cycle.extenders import EXTENDER, hint_any_event
 from apportion.sched.cycle.scheduler import Scheduler
 from apportion.sched.framework import Plugin, Profile, WaitingPods, build_profile
 from apportion.sched.framework.config import ProfileConfig, SchedulerConfig
 from apportion.sched.framework.plugin_sets import resolve_plugins
 from apportion.sched.plugins import GATED, IN_TREE, Handle, find_own
-from apportion.sched.queue import QueueConfig
+from apportion.sched.queue import WILDCARD, ActionType, ClusterEvent, QueueConfig, Registration
 from apportion.sched.state import ClusterState
 
 _log = logging.getLogger(__name__)
@@ -24,12 +26,15 @@ def build_scheduler(
     preempts: bool = True,
 ) -> Scheduler:
     """Return a scheduler for all profiles of ``config``. Raises ConfigError for a plugin or argument it cannot use."""
-    if config.extenders:
-        raise ConfigError("extenders: HTTP extenders are not available")
     waiting_pods = WaitingPods(clock)
     profiles = {p.name: _build(p, config, state, gates, rng, clock, waiting_pods) for p in config.profiles}
     queue = QueueConfig(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds)
-    return Scheduler(state, profiles, clock, rng.fork("tieBreak"), queue, preempts, waiting_pods)
+    if any(e.filter_verb for e in config.extenders):
+        for profile in profiles.values():  # nobody knows which event makes an extender change its mind
+            event = ClusterEvent(WILDCARD, ActionType.ALL)
+            profile.registrations.append(Registration(EXTENDER, event, hint_any_event))
+    rng = rng.fork("tieBreak")
+    return Scheduler(state, profiles, clock, rng, queue, preempts, waiting_pods, config.extenders)
 
 
 def _make(where: str, name: str, handle: Handle) -> Plugin:
@@ -68,7 +73,8 @@ def _build(
     for name in sets.names:
         if name in GATED and not gates.enabled(GATED[name]):
             continue
-        handle = Handle(state, gates, rng.fork(name), clock, profile.args_of(name), waiting_pods)
+        args = _args_of(profile, name, config)
+        handle = Handle(state, gates, rng.fork(name), clock, args, waiting_pods)
         plugins[name] = _make(where, name, handle)
     names = [plugin.name for plugin in plugins.values()]
     twice = next((n for n in names if names.count(n) > 1), None)
@@ -78,6 +84,16 @@ def _build(
     percentage = profile.percentage_of_nodes_to_score
     percentage = config.percentage_of_nodes_to_score if percentage is None else percentage
     return build_profile(profile.name, plugins, sets, percentage)
+
+
+def _args_of(profile: ProfileConfig, name: str, config: SchedulerConfig) -> Mapping[str, object]:
+    """Return a plugin's arguments; resources that only extenders shall look at are ignored by NodeResourcesFit."""
+    args = profile.args_of(name)
+    left = [r.name for e in config.extenders for r in e.managed_resources if r.ignored_by_scheduler]
+    if name != "NodeResourcesFit" or not left:
+        return args
+    known = args.get("ignoredResources")
+    return {**args, "ignoredResources": [*(known if isinstance(known, list) else ()), *left]}
 
 
 def _warn_of_names_without_effect(where: str, profile: ProfileConfig, used: frozenset[str]) -> None:

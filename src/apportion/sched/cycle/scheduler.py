@@ -5,11 +5,13 @@ generator that yields commands. Whoever drives the scheduler carries the command
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from apportion.base import Clock, Rng
 from apportion.sched.cycle.binding import Binding
 from apportion.sched.cycle.evictions import EVICTING, PREEMPTION, Eviction, Evictions
+from apportion.sched.cycle.extended import ExtendedSearch, NoNode
+from apportion.sched.cycle.extenders import ExtenderError, Extenders
 from apportion.sched.cycle.failure import (
     SCHEDULER_ERROR,
     UNSCHEDULABLE,
@@ -30,6 +32,9 @@ from apportion.sched.cycle.tasks import TaskRunner
 from apportion.sched.cycle.writes import ConditionWriter
 from apportion.sched.framework import (
     Code,
+    CommandGenerator,
+    Diagnosis,
+    Extender,
     Hold,
     Outcome,
     Plan,
@@ -38,6 +43,7 @@ from apportion.sched.framework import (
     Profile,
     Status,
     WaitingPods,
+    error,
     find_sort,
     naming,
 )
@@ -68,6 +74,7 @@ class Scheduler:
         queue_config: QueueConfig | None = None,
         preempts: bool = True,
         waiting_pods: WaitingPods | None = None,
+        extenders: Sequence[Extender] = (),
     ) -> None:
         """``preempts``: whether PostFilter is asked when a pod fits nowhere, and its answer carried out."""
         self.state = state
@@ -90,6 +97,11 @@ class Scheduler:
         self._conditions = ConditionWriter(state.reader)
         self._bindings: dict[str, Binding] = {}  # those under way, by the pod's uid
         self.evictions = Evictions(self.queue, state)
+        self.extenders = Extenders(extenders, state.nodes)
+        self._extended = ExtendedSearch(state, self.search, profiles, self.extenders)
+        # An extender is being asked about a pod: until it answers nothing may change the state, and no pod is popped.
+        self.is_deciding = False
+        self._has_missed_flush = False
 
     def _gate(self, pod: PodInfo) -> tuple[str, tuple[str, ...]] | None:
         if pod.uid in self.evictions:
@@ -104,24 +116,36 @@ class Scheduler:
 
     def flush(self) -> None:
         """Do what is due: end backoffs, and waits whose time has come."""
+        if self.is_deciding:
+            self._has_missed_flush = True
+            return
         self.queue.flush()
         self.tasks.expire()
 
     def next_wakeup_s(self) -> float | None:
-        """Return when ``flush`` has something to do, None if never."""
+        """Return when ``flush`` has something to do, None if never or while an extender is asked."""
+        if self.is_deciding:
+            return None
         times = (self.queue.next_wakeup_s(), self.tasks.next_deadline_s())
         return min((t for t in times if t is not None), default=None)
 
     # ---- the scheduling cycle -----------------------------------------------------------------------------
 
     def schedule_one(self) -> bool:
-        """Take the next pod from the queue and decide. False when nothing is ready."""
-        entity = self.queue.pop()
+        """Take the next pod from the queue and decide. False when nothing is ready, or an extender is asked."""
+        entity = self.queue.pop() if not self.is_deciding else None
         if entity is None:
             return False
         pod = entity.pod
         if pod.terminating or pod.uid in self.state.pods:
             self.queue.done(pod.uid)
+            return True
+        interested = self.extenders.find_interested(pod) if self.extenders else ()
+        if interested:
+            self.is_deciding = True
+            self.tasks.run(
+                self._extended_cycle(entity, pod, interested), lambda status: self._end_decision(entity, pod, status)
+            )
             return True
         try:
             self._cycle(entity, pod)
@@ -138,9 +162,38 @@ class Scheduler:
         if row is None:
             self._reject(entity, pod, plan)
             return
+        self._place(entity, pod, plan, row)
+
+    def _extended_cycle(
+        self, entity: QueuedPod[PodInfo], pod: PodInfo, interested: tuple[Extender, ...]
+    ) -> CommandGenerator:
+        """Decide with the extenders' help."""
+        try:
+            plan = self.search.plan(pod)
+            found = yield from self._extended.find(pod, plan, interested, self._preempts)
+            if isinstance(found, NoNode):
+                self._park(entity, pod, found.diagnosis, found.result)
+            else:
+                self._place(entity, pod, plan, found, interested)
+        except (ExtenderError, PluginFaultError) as fault:
+            return error("", str(fault))
+        return None
+
+    def _end_decision(self, entity: QueuedPod[PodInfo], pod: PodInfo, status: Status | None) -> None:
+        self.is_deciding = False
+        if status is not None:
+            self._fail(entity, pod, status.message)
+        if self._has_missed_flush:
+            self._has_missed_flush = False
+            self.flush()
+
+    def _place(
+        self, entity: QueuedPod[PodInfo], pod: PodInfo, plan: Plan, row: int, binders: tuple[Extender, ...] = ()
+    ) -> None:
+        """Assume the pod on its node, reserve what it needs, and begin to bind it."""
         self.state.assume(pod, row)
         self.queue.nominator.delete(pod)
-        binding = Binding(entity, self.profiles[pod.scheduler_name], plan, pod, row)
+        binding = Binding(entity, self.profiles[pod.scheduler_name], plan, pod, row, binders)
         try:
             status = self._reserve(binding)
             holds = self._permit(binding) if status is None else {}
@@ -219,10 +272,16 @@ class Scheduler:
         """Park a pod that fits nowhere, after asking whether room can be made for it."""
         diagnosis = self.search.diagnose(pod, plan)
         rejected = diagnosis.pre_filter
+        asks = self._preempts and (rejected is None or rejected.code is not Code.ERROR)
+        self._park(entity, pod, diagnosis, self.search.post_filter(pod, plan, diagnosis) if asks else None)
+
+    def _park(
+        self, entity: QueuedPod[PodInfo], pod: PodInfo, diagnosis: Diagnosis, result: PostFilterResult | None
+    ) -> None:
+        rejected = diagnosis.pre_filter
         if rejected is not None and rejected.code is Code.ERROR:
             self._fail(entity, pod, rejected.message)
             return
-        result = self.search.post_filter(pod, plan, diagnosis) if self._preempts else None
         message = diagnosis.message()
         if result is not None:
             message += f" {'' if result.commands else 'preemption: '}{result.status.message}"

@@ -67,6 +67,29 @@ class NodeSearch:
             return None
         return int(best[self._rng.below(len(best))]) if len(best) > 1 else int(best[0])
 
+    def find_totals(self, pod: PodInfo, plan: Plan) -> Int64s | None:
+        """Return [row] int64: the total score of every feasible node, -1 elsewhere; None when there is no ranking."""
+        ranking = plan.ranking
+        if plan.rejected is not None or ranking is None:
+            return None
+        ranking.refresh()
+        contested = self._contested(pod, plan)
+        blocked = contested is not None and contested.groups
+        return np.where(contested.blocked, -1, ranking.ranked) if contested and blocked else ranking.ranked.copy()
+
+    def pick(self, totals: Int64s) -> int:
+        """Return one of the rows with the highest total, by chance."""
+        best = _highest(totals, np.flatnonzero(totals >= 0))
+        return int(best[self._rng.below(len(best))])
+
+    def find_nominated(self, pod: PodInfo) -> int | None:
+        """Return the row of the node that a pod is nominated to."""
+        return self._nominated_row(pod)
+
+    def probe(self, pod: PodInfo, plan: Plan) -> NodeProbe:
+        """Return what asks whether one node would do."""
+        return self._probe(pod, plan)
+
     def _nominated_row(self, pod: PodInfo) -> int | None:
         name = self._nominator.find_node(pod.uid) or pod.nominated_node_name
         return self._state.nodes.row_of.get(name) if name else None

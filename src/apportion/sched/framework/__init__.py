@@ -13,6 +13,7 @@ from apportion.sched.framework.commands import (
     AllocateClaim,
     BindPod,
     BindVolume,
+    CallExtender,
     ClearNomination,
     Command,
     CreateClaim,
@@ -32,6 +33,7 @@ from apportion.sched.framework.commands import (
     SelectNode,
     UnreserveClaim,
 )
+from apportion.sched.framework.config_fields import Extender
 from apportion.sched.framework.diagnosis import PRE_FILTER, Diagnosis, diagnose
 from apportion.sched.framework.expected import ExpectedPods
 from apportion.sched.framework.plan import Plan, Planner
@@ -58,6 +60,7 @@ __all__ = [
     "AllocateClaim",
     "BindPod",
     "BindVolume",
+    "CallExtender",
     "ClearNomination",
     "Code",
     "Command",
@@ -69,6 +72,7 @@ __all__ = [
     "Diagnosis",
     "EmitEvent",
     "ExpectedPods",
+    "Extender",
     "FilterColumn",
     "GetClaim",
     "GetPod",

@@ -1,10 +1,11 @@
 """What the deciding side asks the doing side to carry out. Each command is answered by exactly one ``Outcome``."""
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from apportion.api.resource import AllocationResult, ResourceClaimConsumerReference, ResourceClaimSpec
 from apportion.api.storage import ObjectReference
+from apportion.sched.framework.config_fields import Extender
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +223,22 @@ class EmitEvent:
     note: str
 
 
+@dataclass(frozen=True, slots=True)
+class CallExtender:
+    """Ask an HTTP extender about a pod. Whoever carries it out adds the whole objects that it has to send along.
+
+    ``victims`` are by node: the uids of pods that would have to go, and how many budgets that would violate.
+    """
+
+    extender: Extender
+    action: Literal["filter", "prioritize", "preempt", "bind"]
+    namespace: str
+    name: str
+    uid: str
+    node_names: tuple[str, ...] = ()
+    victims: tuple[tuple[str, tuple[str, ...], int], ...] = ()
+
+
 Command: TypeAlias = (
     BindPod
     | AddClaimFinalizer
@@ -243,6 +260,7 @@ Command: TypeAlias = (
     | DeletePod
     | ClearNomination
     | EmitEvent
+    | CallExtender
 )
 
 

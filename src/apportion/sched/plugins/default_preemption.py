@@ -8,10 +8,10 @@ from apportion.sched.framework.plugin import PostFilterResult
 from apportion.sched.framework.probe import NodeProbe
 from apportion.sched.framework.status import Code, Status, unschedulable
 from apportion.sched.plugins.handle import Handle
-from apportion.sched.plugins.preemption_candidates import Budgets
+from apportion.sched.plugins.preemption_candidates import Budgets, Candidate
 from apportion.sched.plugins.preemption_table import CandidateTable, sorted_rows
 from apportion.sched.queue import ASSIGNED_POD_DELETE, Hint, Registration
-from apportion.sched.state import PodInfo
+from apportion.sched.state import Int64s, PodInfo
 
 _TABLES_MAX = 64
 _NAME = "DefaultPreemption"
@@ -35,14 +35,15 @@ class DefaultPreemption:
         obstacle = self._find_obstacle(pod)
         if obstacle is not None:
             return PostFilterResult(unschedulable(self.name, obstacle))
-        rows = sorted_rows([r for status, r in diagnosis.groups if status.code is Code.UNSCHEDULABLE])
-        table = self._table(pod, probe)
-        version = self._state.versions.get("PodDisruptionBudget", 0)
-        table.refresh(pod, rows, probe, Budgets(self._state), version)
+        rows, table = self._look(pod, diagnosis, probe)
         chosen = table.find_cheapest(rows)
         if chosen is None:
             text = _describe(diagnosis, table.count_reasons(rows), len(rows))
             return PostFilterResult(unschedulable(self.name, text), nominated_node_name="")
+        return self.choose(chosen)
+
+    def choose(self, chosen: Candidate) -> PostFilterResult:
+        """Return what follows from taking a candidate."""
         node = self._state.nodes.name(chosen.row)
         text = f"found a potential placement for pod on node {node}, preempting {len(chosen.victims)} victims"
         victims = tuple(v for v in chosen.victims if not v.terminating)
@@ -51,6 +52,18 @@ class DefaultPreemption:
     def events_to_register(self) -> Sequence[Registration]:
         """Victims that go let a pod be looked at again that waits for its evictions; other plugins judge whether."""
         return [Registration(self.name, ASSIGNED_POD_DELETE, lambda pod, old, new: Hint.SKIP)]
+
+    def list_candidates(self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe) -> list[Candidate]:
+        """Return every node on which evicting pods would make room, for extenders to choose among."""
+        rows, table = self._look(pod, diagnosis, probe)
+        return table.list_all(rows)
+
+    def _look(self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe) -> tuple[Int64s, CandidateTable]:
+        rows = sorted_rows([r for status, r in diagnosis.groups if status.code is Code.UNSCHEDULABLE])
+        table = self._table(pod, probe)
+        version = self._state.versions.get("PodDisruptionBudget", 0)
+        table.refresh(pod, rows, probe, Budgets(self._state), version)
+        return rows, table
 
     def _find_obstacle(self, pod: PodInfo) -> str | None:
         """Return why the pod may not preempt: its policy, or victims of an earlier preemption that still leave."""

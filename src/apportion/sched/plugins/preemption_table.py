@@ -82,6 +82,10 @@ class CandidateTable:
             best = best[of_rows == of_rows.min()]
         return self._victims[int(best[0])]
 
+    def list_all(self, rows: Int64s) -> list[Candidate]:
+        """Return the candidates among ``rows``, in row order."""
+        return [self._victims[row] for row in rows[self._status[rows] == _FITS].tolist()]
+
     def count_reasons(self, rows: Int64s) -> dict[str, int]:
         """Return how many of ``rows`` give each reason."""
         counts: dict[str, int] = {}

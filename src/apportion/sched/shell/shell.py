@@ -1,5 +1,6 @@
 """The shell: feeds what the API says into the scheduler, and carries out what the scheduler decides."""
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -30,7 +31,8 @@ from apportion.api.view import ObjectMeta, View
 from apportion.base import Clock
 from apportion.client import Request, Response, Transport, Watches, format_micro_time
 from apportion.sched.cycle import EventHandlers, Scheduler
-from apportion.sched.framework import Command, Outcome
+from apportion.sched.framework import CallExtender, Command, Outcome
+from apportion.sched.shell.extender_calls import BlockingCalls, ExtenderCalls, WholeObjects
 from apportion.sched.shell.requests import request_of
 from apportion.sched.shell.settling import Settling, must_settle
 
@@ -78,8 +80,14 @@ WATCHED: Final = (
 class Shell:
     """Connects one scheduler to one transport."""
 
-    def __init__(self, scheduler: Scheduler, transport: Transport, clock: Clock) -> None:
+    def __init__(
+        self, scheduler: Scheduler, transport: Transport, clock: Clock, extender_calls: ExtenderCalls | None = None
+    ) -> None:
+        """``extender_calls`` carries out calls to HTTP extenders; without it they are waited for."""
         self._scheduler = scheduler
+        self._extender_calls = extender_calls or BlockingCalls()
+        self._whole = WholeObjects() if scheduler.extenders else None
+        self._held: deque[Callable[[], None]] = deque()  # what arrived while an extender was being asked
         self._transport = Watches(transport)
         self._clock = clock
         self._handlers = EventHandlers(scheduler)
@@ -114,7 +122,31 @@ class Shell:
         }
         for resource, (kind, view) in _OTHER.items():
             sinks[resource] = partial(_on_other, handlers, kind, msgspec.json.Decoder(view).decode)
-        return sinks
+        if self._whole is None:
+            return sinks
+        return {resource: partial(self._on_frame, resource, sink) for resource, sink in sinks.items()}
+
+    def _on_frame(self, resource: str, sink: Callable[[bytes], None], frame: bytes) -> None:
+        """Keep whole objects for extenders, and hold everything back while one of them is being asked."""
+        self._deliver(partial(self._take_frame, resource, sink, frame))
+
+    def _take_frame(self, resource: str, sink: Callable[[bytes], None], frame: bytes) -> None:
+        assert self._whole is not None
+        if resource in ("pods", "nodes"):
+            event = _FRAME(frame)
+            tree = None if event.type == "DELETED" else bytes(event.object)
+            meta = _NAMED(event.object).metadata
+            if resource == "pods":
+                self._whole.put_pod(meta.uid, tree)
+            else:
+                self._whole.put_node(meta.name, tree)
+        sink(frame)
+
+    def _deliver(self, step: Callable[[], None]) -> None:
+        if self._scheduler.is_deciding:
+            self._held.append(step)
+        else:
+            step()
 
     def _on_pod(self, frame: bytes) -> None:
         event = _FRAME(frame)
@@ -138,11 +170,28 @@ class Shell:
         sent = 0
         while outbox:
             number, command = outbox.popleft()
+            if isinstance(command, CallExtender):
+                self._call(number, command)
+                continue
             request = request_of(command, self._timestamp())
             self._transport.submit(request, partial(self._on_answer, number, command, request))
             sent += 1
         self._settling.work()
         return sent
+
+    def _call(self, number: int, command: CallExtender) -> None:
+        assert self._whole is not None
+        on_answer = partial(self._on_extender_answer, number, command)
+        self._extender_calls.call(command, self._whole.encode(command), on_answer)
+
+    def _on_extender_answer(self, number: int, command: CallExtender, response: Response) -> None:
+        step = partial(self._scheduler.resume, number, Outcome(response.code, response.message, response.body))
+        if command.action == "bind":
+            self._deliver(step)
+        else:
+            step()  # this is what the decision waits for
+        while self._held and not self._scheduler.is_deciding:
+            self._held.popleft()()
 
     def next_wakeup_s(self) -> float | None:
         """Return when ``send`` has something to do although no command waits, None if never."""
@@ -155,7 +204,11 @@ class Shell:
             self._resume(number, response)
 
     def _resume(self, number: int, response: Response) -> None:
-        self._scheduler.resume(number, Outcome(response.code, response.message, response.body))
+        outcome = Outcome(response.code, response.message, response.body)
+        if self._scheduler.is_deciding:
+            self._held.append(partial(self._scheduler.resume, number, outcome))
+        else:
+            self._scheduler.resume(number, outcome)
 
     def _timestamp(self) -> str:
         now_s = self._clock.now()
