@@ -15,6 +15,7 @@ class Sample:
     name: str
     start_s: float
     end_s: float = 0.0
+    cpu_s: float = 0.0  # of the processor
     bound_s: list[float] = field(default_factory=list)
     latencies_ns: list[int] = field(default_factory=list)
     objects: int = 0  # created meanwhile, other than pods
@@ -30,6 +31,7 @@ class Collector:
         self._on_start, self._on_stop = on_start, on_stop
         self._namespaces: frozenset[str] = frozenset()
         self._labels: Mapping[str, str] = {}
+        self._cpu_s = 0.0
         world.board.listeners.append(self._on_bound)
 
     def start(self, name: str, namespaces: Sequence[str], labels: Mapping[str, str]) -> None:
@@ -41,12 +43,14 @@ class Collector:
         self._world.latencies_ns.clear()
         self._on_start()
         self.current = Sample(name, self._world.elapsed_s())
+        self._cpu_s = self._world.cpu_s()
 
     def stop(self) -> None:
         """End the collection; one that was not begun is no error."""
         if self.current is None:
             return
         self.current.end_s = self._world.elapsed_s()
+        self.current.cpu_s = self._world.cpu_s() - self._cpu_s
         self._on_stop()
         self.current.latencies_ns = list(self._world.latencies_ns)
         self.samples.append(self.current)

@@ -1,38 +1,57 @@
 """A transport that holds back what comes in, so that somebody's work can be kept out of a measurement."""
 
 from collections import deque
-from collections.abc import Callable
+from functools import partial
 
 from apportion.client import OnDone, OnSynced, Request, Response, Transport, WatchHandle, WatchSink
 
 
 class DeferredTransport(Transport):
-    """Passes requests on at once; answers and watch events wait for ``flush``."""
+    """Passes requests on at once; answers and watch events wait for ``flush``.
+
+    All watches of a resource share one of the inner transport, so they must begin before there is anything to see.
+    """
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
-        self._held: deque[Callable[[], None]] = deque()
+        self._events: deque[tuple[list[WatchSink], bytes]] = deque()
+        self._answers: deque[tuple[OnDone, Response]] = deque()
+        self._watches: dict[str, tuple[list[WatchSink], WatchHandle]] = {}
 
     def submit(self, request: Request, on_done: OnDone) -> None:
         """Send a request."""
-
-        def answered(response: Response) -> None:
-            self._held.append(lambda: on_done(response))
-
-        self._inner.submit(request, answered)
+        self._inner.submit(request, lambda response: self._answers.append((on_done, response)))
 
     def watch(self, resource: str, sink: WatchSink, on_synced: OnSynced | None = None) -> WatchHandle:
         """Watch through the inner transport."""
-        return self._inner.watch(resource, lambda frame: self._held.append(lambda: sink(frame)), on_synced)
+        if resource in self._watches:
+            sinks, handle = self._watches[resource]
+            sinks.append(sink)
+            if on_synced is not None:
+                on_synced()
+            return handle
+        sinks = [sink]
+        handle = self._inner.watch(resource, partial(self._hold, sinks), on_synced)
+        self._watches[resource] = (sinks, handle)
+        return handle
+
+    def _hold(self, sinks: list[WatchSink], frame: bytes) -> None:
+        self._events.append((sinks, frame))
 
     def close(self) -> None:
         """Hand out nothing any more."""
-        self._held.clear()
+        self._events.clear()
+        self._answers.clear()
         self._inner.close()
 
     def flush(self) -> bool:
-        """Hand out what waits; returns whether there was anything."""
-        had_any = bool(self._held)
-        while self._held:
-            self._held.popleft()()
+        """Hand out what waits, answers first; returns whether there was anything."""
+        had_any = bool(self._events or self._answers)
+        while self._answers:
+            on_done, response = self._answers.popleft()
+            on_done(response)
+        while self._events:
+            sinks, frame = self._events.popleft()
+            for sink in sinks:
+                sink(frame)
         return had_any

@@ -101,7 +101,7 @@ def _run_in_core(
     profiler: Profiler,
     progress: Progress,
 ) -> Json:
-    world = CoreWorld(config, gates, settings.seed, workload.threshold or DEFAULT_RATE, profiler)
+    world = CoreWorld(config, gates, settings.seed, workload.rate or DEFAULT_RATE, profiler)
     return _complete(_execute(workload, world, gates, profiler, progress))
 
 

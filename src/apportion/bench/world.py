@@ -75,6 +75,10 @@ class World(Protocol):
         """Return the time that counts, from any beginning."""
         ...
 
+    def cpu_s(self) -> float:
+        """Return the processor time that counts: what other programs take of the machine does not change it."""
+        ...
+
     def trees(self, plural: str) -> list[Tree]:
         """Return the objects of a kind as they are stored."""
         ...

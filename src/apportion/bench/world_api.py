@@ -205,6 +205,10 @@ class ApiWorld(World):
         """Return the time of the wall clock."""
         return time.perf_counter()
 
+    def cpu_s(self) -> float:
+        """Return the processor time of the process."""
+        return time.process_time()
+
     def trees(self, plural: str) -> list[Tree]:
         """Return the objects of a kind as the store has them."""
         storage = next(r.storage for r in RESOURCES if r.plural == plural and r.is_preferred)

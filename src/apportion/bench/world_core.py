@@ -82,13 +82,14 @@ class CoreWorld(World):
         self._jobs: list[tuple[float, int, float, Callable[[], bool]]] = []
         self._order = itertools.count()
         self._busy_ns = 0
+        self._cpu_ns = 0
         self._flushed_s = self._clock.now()
         self._failed: list[str] = []
         self.profiler = profiler
         self._start()
 
     def _start(self) -> None:
-        self._transport.watch("pods", self.board.on_frame)
+        self._outside.watch("pods", self.board.on_frame)
         self.board.listeners.append(self._on_bound)
         self._shell.start()
         self._claims.start()
@@ -184,6 +185,10 @@ class CoreWorld(World):
         """Return how long the scheduler, its shell and the transport have worked."""
         return self._busy_ns / 1e9
 
+    def cpu_s(self) -> float:
+        """Return how long the processor has worked for them."""
+        return self._cpu_ns / 1e9
+
     def trees(self, plural: str) -> list[Tree]:
         """Return the objects of a kind."""
         return list(self._transport.trees(plural))
@@ -194,7 +199,7 @@ class CoreWorld(World):
         """Decide about one pod, carry everything out and deliver it. False when nothing moved."""
         scheduler, shell, deliver = self.scheduler, self._shell, self._transport.deliver
         self.profiler.enter()
-        start_ns = time.perf_counter_ns()
+        start_cpu_ns, start_ns = time.process_time_ns(), time.perf_counter_ns()
         is_decided = scheduler.schedule_one()
         decided_ns = time.perf_counter_ns()
         shell.send()
@@ -208,6 +213,7 @@ class CoreWorld(World):
             self._flushed_s = now_s
             scheduler.flush()
         self._busy_ns += time.perf_counter_ns() - start_ns
+        self._cpu_ns += time.process_time_ns() - start_cpu_ns
         self.profiler.leave()
         if is_decided:
             self.latencies_ns.append(decided_ns - start_ns)
@@ -237,9 +243,10 @@ class CoreWorld(World):
         if due_s is None:
             return False
         self._clock.advance_to(min(due_s, limit_s + 1e-6))
-        start_ns = time.perf_counter_ns()
+        start_cpu_ns, start_ns = time.process_time_ns(), time.perf_counter_ns()
         self.scheduler.flush()
         self._busy_ns += time.perf_counter_ns() - start_ns
+        self._cpu_ns += time.process_time_ns() - start_cpu_ns
         self._work_outside()
         return True
 

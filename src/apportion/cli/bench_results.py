@@ -40,14 +40,16 @@ def show_short(results: Sequence[dict[str, Any]]) -> None:
 
 def show_results(results: Sequence[dict[str, Any]]) -> None:
     """Print the results of workload files; those that failed come after the table."""
-    table = _make_table("workload", "pods/s", "±", "p50", "p90", "p99", "decision p50 µs", "p99 µs", "MiB", "runs")
+    table = _make_table(
+        "workload", "pods/s", "±", "p50", "p90", "p99", "decision p50 µs", "p99 µs", "MiB", "runs", "threshold"
+    )
     good = [r for r in results if "error" not in r]
     for r in good:
         rates = [f"{r[key]:,.0f}" for key in ("podsPerSecondP50", "podsPerSecondP90", "podsPerSecondP99")]
         latencies = [f"{r[key]:,.0f}" for key in ("decisionP50Us", "decisionP99Us", "peakMemoryMiB")]
         unit = "" if r["counted"] == "pods" else f" {r['counted']}"
         mean = f"{r['podsPerSecond']:,.0f}{unit}"
-        table.add_row(r["name"], mean, f"{r['spread']:.1%}", *rates, *latencies, str(len(r["runs"])))
+        table.add_row(r["name"], mean, f"{r['spread']:.1%}", *rates, *latencies, str(len(r["runs"])), _times(r))
     if good:
         _print(table)
     for r in results:
@@ -55,6 +57,11 @@ def show_results(results: Sequence[dict[str, Any]]) -> None:
             click.echo(f"{r['name']}: {note}")
         if "error" in r:
             click.echo(f"{r['name']}: FAILED: {r['error']}")
+
+
+def _times(result: dict[str, Any]) -> str:
+    """Return how many times the threshold of kube-scheduler was reached, "" where there is none."""
+    return f"× {result['podsPerSecond'] / result['threshold']:.1f}" if result.get("threshold") else ""
 
 
 def show_comparisons(comparisons: Sequence["Comparison"], output: str) -> None:

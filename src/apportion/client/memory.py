@@ -115,9 +115,11 @@ class MemoryTransport(Transport):
             return True
         if self._feed:
             resource, change, raw, version = self._feed.popleft()
-            for watch in self._watches.get(resource, ()):
+            watches = self._watches.get(resource)
+            frame = _frame(change, raw) if watches else b""
+            for watch in watches or ():
                 if watch.sink is not None and version > watch.since:
-                    watch.sink(_frame(change, raw))
+                    watch.sink(frame)
             return True
         return False
 

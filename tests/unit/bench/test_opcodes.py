@@ -68,7 +68,9 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "performance-config.yaml").write_text(_FILE)
     small, large = read_workloads([str(tmp_path)])
-    assert (small.name, small.labels, small.threshold) == ("Case/small", {"short", "integration-test"}, 56.0)
+    assert (small.name, small.labels, small.threshold, small.rate) == (
+        "Case/small", {"short", "integration-test"}, None, 56.0,
+    )  # fmt: skip
     assert (large.threshold, large.gates) == (56.0, {"DRAAdminAccess": True, "DRADeviceTaints": False})
     assert large.problems == ("field 'colour' of the test case is not known",)
     with pytest.raises(BenchError, match="'colour'"):

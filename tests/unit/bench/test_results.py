@@ -35,13 +35,14 @@ def test_spread() -> None:
 
 
 def _run(pods: int, end_s: float) -> dict[str, Any]:
-    sample = Sample("ns", 0.0, end_s, [end_s * i / pods for i in range(pods)], [1000, 2000, 3000])
+    sample = Sample("ns", 0.0, end_s, end_s / 2, [end_s * i / pods for i in range(pods)], [1000, 2000, 3000])
     return {**describe_run([sample], 64.0), "calibration": 2.0, "notes": ["a"], "profile": ""}
 
 
 def test_runs_are_combined() -> None:
     result = combine_runs("Case/x", "core", ["short"], [_run(100, 1.0), _run(100, 0.5)])
     assert (result["pods"], result["podsPerSecond"], result["runs"]) == (200, pytest.approx(133.3), [100.0, 200.0])
+    assert result["podsPerCpuSecond"] == pytest.approx(266.7)
     assert result["spread"] == pytest.approx(0.3333)
     assert (result["decisionP50Us"], result["notes"], result["counted"]) == (2.0, ["a"], "pods")
 
@@ -64,7 +65,8 @@ def test_data_items() -> None:
 
 
 def _result(name: str, rate: float, spread: float = 0.0, calibration: float = 1.0) -> dict[str, Any]:
-    return {"name": name, "mode": "core", "podsPerSecond": rate, "spread": spread, "calibration": calibration}
+    rates = {"podsPerSecond": rate, "podsPerCpuSecond": rate}
+    return {"name": name, "mode": "core", **rates, "spread": spread, "calibration": calibration}
 
 
 def test_comparison_knows_the_noise() -> None:
