@@ -15,7 +15,15 @@ import yaml
 
 from apportion.alloc import Allocator, ClaimInput, DeviceTable, Features
 from apportion.api.decode import decode_as
-from apportion.api.resource import AllocationResult, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
+from apportion.api.resource import (
+    AllocationResult,
+    Device,
+    DeviceClass,
+    DeviceTaintRule,
+    ResourceClaim,
+    ResourceSlice,
+)
+from apportion.cel import CelFeatures, CompileError, compile_selector, device_facts
 
 Tree = dict[str, Any]
 FOLDER = Path(__file__).parent / "dra_cases"
@@ -283,3 +291,59 @@ def _terms(allocation: AllocationResult) -> dict[str, list[str]] | None:
         return None
     (term,) = allocation.node_selector.node_selector_terms
     return {r.key: list(r.values) for r in (*term.match_expressions, *term.match_fields)}
+
+
+# ---- rows about expressions and amounts -------------------------------------------------------------------
+
+
+def _facts(short: Tree) -> Any:
+    has = {k: {"ints": list(range(v["numbers"]))} if isinstance(v, dict) and "numbers" in v else v
+           for k, v in short.get("has", {}).items()}  # fmt: skip
+    tree = _device({"d": {**short, "has": has}})
+    return device_facts(short.get("driver", "a"), _read(tree, Device))
+
+
+def find_expression_problems(row: Mapping[str, Any]) -> list[str]:
+    """Run a row about an expression: ``gives`` and ``cost``, ``fails`` at run time, or ``refuses`` to compile."""
+    features = CelFeatures(list_type_attributes=row.get("lists", False), consumable_capacity=row.get("shares", True))
+    try:
+        selector = compile_selector(row["expr"], features)
+    except CompileError as error:
+        return [] if row.get("refuses") and row["refuses"] in str(error) else [str(error)]
+    verdict = selector.evaluate(_facts(row["device"]))
+    if "fails" in row:
+        return [] if verdict.error is not None and row["fails"] in verdict.error else [str(verdict)]
+    found = (verdict.match, row.get("cost") and verdict.cost)
+    wanted = (row.get("gives"), row.get("cost") and row["cost"])
+    return [] if found == wanted else [f"expected {wanted}, got {verdict}"]
+
+
+def find_amount_problems(row: Mapping[str, Any]) -> list[str]:
+    """Run a row about what one share takes of a capacity."""
+    ask: Any = {"cap": {"m": row["asked"]}} if "asked" in row else "a"
+    expected: Tree = {"none": True}
+    if not row.get("none"):
+        expected = {"gives": [["d"]], "results": [{"consumedCapacity": {"m": row["gives"]}}]}
+    slices = [{"devices": [{"d": {"multi": True, "cap": {"m": row["policy"]}}}]}]
+    return find_problems({"slices": slices, "claims": [[ask]], **expected})
+
+
+def find_taint_problems(row: Mapping[str, Any]) -> list[str]:
+    """Run a row of events about slices and taint rules; ``taints`` are those of every device at the end."""
+    table = DeviceTable(Features())
+    for i, event in enumerate(row["events"]):
+        if "slice" in event:
+            table.apply_slice(_read(_slice(event["slice"], i), ResourceSlice))
+        elif "rule" in event:
+            spec = {"deviceSelector": event["selects"], "taint": _taint(event["taint"])}
+            table.apply_taint_rule(_read({"metadata": {"name": event["rule"]}, "spec": spec}, DeviceTaintRule))
+        elif "drop-rule" in event:
+            table.remove_taint_rule(event["drop-rule"])
+        else:
+            table.remove_slice(event["drop-slice"])
+    found = {
+        name: [f"{t.key}:{t.effect}" for t in signature.blocking_taints]
+        for pool in table.get_pools()
+        for name, signature in (pool.content.devices if pool.content is not None else {}).items()
+    }
+    return [] if found == row["taints"] else [f"expected {row['taints']}, got {found}"]

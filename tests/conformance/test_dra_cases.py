@@ -1,12 +1,24 @@
 """The case table of device allocation: every row holds, and a row about a check fails without that check."""
 
 import dataclasses
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from dra_case_rows import find_problems, read_rows
+import yaml
+from dra_case_rows import (
+    FOLDER,
+    find_amount_problems,
+    find_expression_problems,
+    find_problems,
+    find_taint_problems,
+    read_rows,
+)
+from dra_plugin_rows import find_plugin_problems
 
 from apportion.alloc import (
     Features,
@@ -38,7 +50,12 @@ from apportion.api.quantity import parse_quantity
 
 FILES = ("basics.yaml", "features.yaml")
 ROWS = [row for file in FILES for row in read_rows(file)]
+EXPRESSIONS = read_rows("cel.yaml")
+PLUGIN = read_rows("plugin.yaml")
+TAINT_RULES = read_rows("taint_rules.yaml")
 Patch = pytest.MonkeyPatch
+ROOT = Path(__file__).parents[2]
+INVENTORY = FOLDER / "inventory.yaml"
 
 
 @pytest.mark.parametrize("row", [pytest.param(r, id=r["name"]) for r in ROWS])
@@ -46,8 +63,24 @@ def test_the_row_holds(row: dict[str, Any]) -> None:
     assert find_problems(row) == []
 
 
+@pytest.mark.parametrize("row", [pytest.param(r, id=r["name"]) for r in EXPRESSIONS])
+def test_the_expression_says_so(row: dict[str, Any]) -> None:
+    assert (find_amount_problems(row) if row.get("kind") == "amount" else find_expression_problems(row)) == []
+
+
+@pytest.mark.parametrize("row", [pytest.param(r, id=r["name"]) for r in TAINT_RULES])
+def test_the_devices_are_tainted_so(row: dict[str, Any]) -> None:
+    assert find_taint_problems(row) == []
+
+
+@pytest.mark.parametrize("row", [pytest.param(r, id=r["name"]) for r in PLUGIN])
+def test_pods_and_claims_end_so(row: dict[str, Any]) -> None:
+    assert find_plugin_problems(row) == []
+
+
 def test_names_are_given_once() -> None:
-    assert [name for name, count in Counter(r["name"] for r in ROWS).items() if count > 1] == []
+    names = Counter(r["name"] for r in [*ROWS, *EXPRESSIONS, *TAINT_RULES, *PLUGIN])
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 # ---- switching checks off ---------------------------------------------------------------------------------
@@ -185,3 +218,10 @@ def _fails(row: dict[str, Any]) -> bool:
         return bool(find_problems(row))
     except (AssertionError, IndexError, KeyError):
         return True
+
+
+def test_the_inventory_names_rows_and_tests_that_are_there() -> None:
+    done = subprocess.run([sys.executable, "scripts/case_coverage.py"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    in_inventory = {name for s in yaml.safe_load(INVENTORY.read_text()).values() for name in s["scenarios"]}
+    assert {r["name"] for r in [*ROWS, *EXPRESSIONS, *TAINT_RULES, *PLUGIN]} <= in_inventory
