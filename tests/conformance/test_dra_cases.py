@@ -221,7 +221,9 @@ def _fails(row: dict[str, Any]) -> bool:
 
 
 def test_the_inventory_names_rows_and_tests_that_are_there() -> None:
-    done = subprocess.run([sys.executable, "scripts/case_coverage.py"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "scripts/case_coverage.py"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     in_inventory = {name for s in yaml.safe_load(INVENTORY.read_text()).values() for name in s["scenarios"]}
     assert {r["name"] for r in [*ROWS, *EXPRESSIONS, *TAINT_RULES, *PLUGIN]} <= in_inventory
