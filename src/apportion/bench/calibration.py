@@ -27,7 +27,10 @@ def _work() -> int:
 
 
 def calibrate(turns: int = 9) -> float:
-    """Return thousands of rounds of the work per second of processor time: the best of a few turns, about a tenth of a second."""
+    """Return thousands of rounds of the work per second of processor time, the best of a few turns.
+
+    Takes about a tenth of a second.
+    """
     best_s = min(_timed() for _ in range(turns))
     return _ROUNDS / best_s / 1000
 
