@@ -19,6 +19,7 @@ _VERBS: Final = {
     ),
     "cel": ("apportion.cli.cel", "Try a CEL device selector on the devices of resource slices."),
     "up": ("apportion.cli.up", "Run a control plane in one process, for kubectl and other clients."),
+    "queue": ("apportion.cli.queue", "Show the scheduling queue of a running control plane."),
     "play": ("apportion.cli.play", "Play a scenario in virtual time and check what it expects."),
     "bench": ("apportion.cli.bench", "Measure scheduling speed."),
 }

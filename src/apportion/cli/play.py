@@ -7,6 +7,7 @@ import click
 import orjson
 
 from apportion.base import ConfigError
+from apportion.cli.logs import log_options, set_up_logs
 from apportion.cli.options import output_option
 from apportion.sim.play import Player, ScenarioError, StepResult, read_scenario
 
@@ -23,11 +24,15 @@ _INDENT: Final = " " * 21
               help="Feature gates in addition to those of the scenario.")  # fmt: skip
 @click.option("--kubelets", type=click.Choice(["stand-in", "none"]),
               help="Whether bound pods run and deleted ones go; the scenario says it otherwise.")  # fmt: skip
-def play(scenario: str, output: str, seed: int, gates_text: str, kubelets: str | None) -> None:
+@log_options
+def play(
+    scenario: str, output: str, seed: int, gates_text: str, kubelets: str | None, verbose: bool, log_format: str
+) -> None:
     """Play a scenario: API server, controllers, scheduler and stand-in nodes in virtual time.
 
     Exit status: 0 when everything held, 1 when an expectation or a step failed, 2 for a file that is no scenario.
     """
+    set_up_logs(verbose, log_format)
     try:
         read = read_scenario(scenario)
         player = Player(read, seed, gates_text, None if kubelets is None else kubelets == "stand-in")

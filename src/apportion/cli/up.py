@@ -14,6 +14,7 @@ import click
 
 from apportion.base import InputError, Rng
 from apportion.cel import find_expression_problem
+from apportion.cli.logs import log_options, set_up_logs
 from apportion.cli.options import load_config, read_gates
 from apportion.cli.progress import Progress
 from apportion.sim.devices import read_devices
@@ -82,6 +83,7 @@ class SystemClock:
 @click.option("--kubeconfig", default="apportion.kubeconfig", metavar="FILE", help="Where to write the kubeconfig.")
 @click.option("--config", "config_path", metavar="FILE", help="A KubeSchedulerConfiguration.")
 @click.option("--feature-gates", "gates_text", default="", metavar="A=true,B=false", help="Feature gates.")
+@log_options
 def up(
     paths: tuple[str, ...],
     nodes: int,
@@ -92,6 +94,8 @@ def up(
     data_dir: str | None,
     port: int,
     kubeconfig: str,
+    verbose: bool,
+    log_format: str,
     config_path: str | None,
     gates_text: str,
 ) -> None:
@@ -99,6 +103,7 @@ def up(
 
     Listens on 127.0.0.1 without authentication: everybody on this machine can use it.
     """
+    set_up_logs(verbose, log_format)
     gates, config = read_gates(gates_text), load_config(config_path)
     devices = None if devices_path is None else read_devices(devices_path)
     loaded = load_paths(paths, sys.stdin.buffer, find_expression_problem)

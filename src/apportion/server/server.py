@@ -1,8 +1,9 @@
 """The API server without a network: a request in, an answer out, decided at once."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import orjson
 
@@ -27,6 +28,7 @@ from apportion.store import Store, StoreFailedError
 
 _LOG: Final = logging.getLogger(__name__)
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
+Document: TypeAlias = Callable[[], tuple[bytes, str]]  # the bytes and their content type
 TEXT_TYPE: Final = "text/plain; charset=utf-8"
 
 
@@ -45,8 +47,13 @@ class Server:
         self._printer = Printer(clock)
         self._objects = Objects(store, clock, rng, check_cel, event_ttl_s)
         self._verbs = Verbs(self._objects, self._printer)
+        self._documents: dict[str, Document] = {}
         self._losses = store.recover()
         create_system_objects(self._objects)
+
+    def add_document(self, path: str, read: Document) -> None:
+        """Serve what ``read`` returns at a path beside the objects."""
+        self._documents[path] = read
 
     def handle(self, request: ApiRequest) -> ApiResponse:
         """Carry one request out. Never raises for what a client sent.
@@ -113,6 +120,10 @@ class Server:
         """Answer the paths beside the objects."""
         if request.path.rstrip("/") in _HEALTH:
             return _print_health(request)
+        document = self._documents.get(request.path)
+        if document is not None:
+            body, content_type = document()
+            return ApiResponse(200, body, content_type)
         if request.path == "/openapi/v2":
             return ApiResponse(200, get_openapi_v2(), OPENAPI_V2_TYPE)
         if request.path == "/version":
@@ -120,9 +131,9 @@ class Server:
         found = find_discovery(request.path, request.accept)
         if found is not None:
             return ApiResponse(200, *found)
-        document = find_openapi(request.path)
-        if document is not None:
-            return ApiResponse(200, document)
+        schema = find_openapi(request.path)
+        if schema is not None:
+            return ApiResponse(200, schema)
         return ApiResponse(404, b"404 page not found\n", TEXT_TYPE)
 
 

@@ -130,8 +130,13 @@ class ControlPlane:
         has_controllers: bool = True,
         has_scheduler: bool = True,
         extender_calls: ExtenderCalls | None = None,
+        perf: Callable[[], float] | None = None,
     ) -> None:
-        """``extender_calls`` carries out calls to HTTP extenders; without it everything waits for their answers."""
+        """``extender_calls`` carries out calls to HTTP extenders; without it everything waits for their answers.
+
+        ``perf`` tells how long things took: with it the scheduler keeps metrics and logs its decisions.
+        """
+        self._perf = perf
         self._extender_calls = _NudgingCalls(extender_calls or BlockingCalls(), self.nudge)
         self._connect = connect
         self._loop = loop
@@ -153,7 +158,7 @@ class ControlPlane:
         transport = self._open("scheduler")
         state = ClusterState(Features.from_gates(self._gates.as_dict()))
         rng = self._fork("scheduler")
-        self.scheduler: Scheduler = build_scheduler(self._config, state, self._gates, self._clock, rng)
+        self.scheduler: Scheduler = build_scheduler(self._config, state, self._gates, self._clock, rng, perf=self._perf)
         self._shell = Shell(self.scheduler, transport, self._clock, self._extender_calls)
 
     def _build_controllers(self) -> list[Controller]:

@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import orjson
 
 from apportion.api.feature_gates import FeatureGates
 from apportion.base import Clock, InputError, Rng
+from apportion.base.metrics import TEXT_TYPE
 from apportion.cel import find_expression_problem
 from apportion.sched.framework.config import SchedulerConfig
 from apportion.sched.shell import ThreadedCalls
@@ -87,6 +89,7 @@ class Embedded:
         has_scheduler: bool = True,
     ) -> None:
         self._store = store
+        self._clock = clock
         self.server = Server(store, clock, rng.fork("server"), find_expression_problem)
         self.http = HttpServer(self.server, port=port)
         loop = _ThreadsafeLoop()
@@ -97,7 +100,17 @@ class Embedded:
         rng = rng.fork("plane")
         self._calls = ThreadedCalls(loop.call_soon)
         parts = (has_kubelets, has_controllers, has_scheduler)
-        self.plane = ControlPlane(connect, loop, clock, rng, config, gates, *parts, self._calls)
+        self.plane = ControlPlane(connect, loop, clock, rng, config, gates, *parts, self._calls, time.perf_counter)
+        self.server.add_document("/metrics", self._render_metrics)
+        self.server.add_document("/debug/scheduler/queue", self._render_queue)
+
+    def _render_metrics(self) -> tuple[bytes, str]:
+        scheduler = self.plane.scheduler
+        return (b"" if scheduler.recorder is None else scheduler.recorder.render(scheduler)), TEXT_TYPE
+
+    def _render_queue(self) -> tuple[bytes, str]:
+        tree = {"now": self._clock.now(), "entities": self.plane.scheduler.queue.dump()}
+        return orjson.dumps(tree), "application/json"
 
     def prepare(self, loaded: Loaded, nodes: int, devices: Devices | None, progress: Progress) -> Preloaded:
         """Bring in objects, and make the stand-in nodes, and what their drivers publish, that do not exist yet.

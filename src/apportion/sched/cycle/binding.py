@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
 from apportion.sched.cycle.extenders import EXTENDER, bind_with
+from apportion.sched.cycle.records import Recorder
 from apportion.sched.framework import (
     Code,
     CommandGenerator,
@@ -32,7 +33,18 @@ _log = logging.getLogger(__name__)
 class Binding:
     """One pod that is assumed and reserved; ``steps`` takes it to its node."""
 
-    __slots__ = ("_binders", "_cancelled", "_is_prebound", "_waits", "entity", "plan", "pod", "profile", "row")
+    __slots__ = (
+        "_binders",
+        "_cancelled",
+        "_is_prebound",
+        "_waits",
+        "entity",
+        "plan",
+        "pod",
+        "profile",
+        "recorder",
+        "row",
+    )
 
     def __init__(
         self,
@@ -42,6 +54,7 @@ class Binding:
         pod: PodInfo,
         row: int,
         binders: tuple[Extender, ...] = (),
+        recorder: Recorder | None = None,
     ) -> None:
         """``binders`` are extenders that may bind the pod in place of the Bind plugins."""
         self.entity = entity
@@ -50,6 +63,7 @@ class Binding:
         self.pod = pod
         self.row = row
         self._binders = binders
+        self.recorder = recorder
         self._cancelled = ""
         self._is_prebound = False
         self._waits: list[Wait] = []  # those of PreBind plugins
@@ -72,21 +86,40 @@ class Binding:
             # whoever looks at the pod meanwhile, or after a restart, shall know where it is expected
             yield NominatePod(self.pod.namespace, self.pod.name, self.pod.uid, self.pod.node_name)
         if waiting is not None:
+            begun_s = self._now()
             status = waiting.settle((yield waiting.wait))
+            if self.recorder is not None:
+                self.recorder.waited(begun_s, "Success" if status is None else status.code.text)
             if status is not None:
                 return status
         on_permitted()
-        for group in _group(needed):
-            status = yield from self._pre_bind(group)
-            if status is not None:
-                return status
+        if needed:
+            begun_s = self._now()
+            for group in _group(needed):
+                status = yield from self._pre_bind(group)
+                if status is not None:
+                    self._note("PreBind", begun_s, status)
+                    return status
+            self._note("PreBind", begun_s, None)
         if self._cancelled:
             return error("", self._cancelled)
         self._is_prebound = True
+        recorder = self.recorder
+        begun_s = recorder.now() if recorder is not None else 0.0
         status = yield from self._bind()
+        if recorder is not None:
+            self._note("Bind", begun_s, status)
         if status is None:
             self._post_bind()
         return status
+
+    def _now(self) -> float:
+        return self.recorder.now() if self.recorder is not None else 0.0
+
+    def _note(self, point: str, begun_s: float, status: Status | None) -> None:
+        if self.recorder is not None:
+            result = "Success" if status is None else status.code.text
+            self.recorder.point(point, self.profile.scheduler_name, begun_s, result)
 
     def _state_of(self, plugin: Plugin) -> object:
         return self.plan.states.get(plugin.name)

@@ -1,11 +1,12 @@
 """Builds a scheduler from a configuration: profiles, their plugins with arguments, the queue."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from apportion.api.feature_gates import FeatureGates
 from apportion.base import Clock, ConfigError, Rng
 from apportion.sched.cycle.extenders import EXTENDER, hint_any_event
+from apportion.sched.cycle.records import Recorder
 from apportion.sched.cycle.scheduler import Scheduler
 from apportion.sched.framework import Plugin, Profile, WaitingPods, build_profile
 from apportion.sched.framework.config import ProfileConfig, SchedulerConfig
@@ -24,8 +25,12 @@ def build_scheduler(
     clock: Clock,
     rng: Rng,
     preempts: bool = True,
+    perf: Callable[[], float] | None = None,
 ) -> Scheduler:
-    """Return a scheduler for all profiles of ``config``. Raises ConfigError for a plugin or argument it cannot use."""
+    """Return a scheduler for all profiles of ``config``. Raises ConfigError for a plugin or argument it cannot use.
+
+    ``perf`` tells how long things took; with it there are metrics, and decisions are logged.
+    """
     waiting_pods = WaitingPods(clock)
     profiles = {p.name: _build(p, config, state, gates, rng, clock, waiting_pods) for p in config.profiles}
     queue = QueueConfig(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds)
@@ -34,7 +39,8 @@ def build_scheduler(
             event = ClusterEvent(WILDCARD, ActionType.ALL)
             profile.registrations.append(Registration(EXTENDER, event, hint_any_event))
     rng = rng.fork("tieBreak")
-    return Scheduler(state, profiles, clock, rng, queue, preempts, waiting_pods, config.extenders)
+    recorder = None if perf is None else Recorder(clock, perf)
+    return Scheduler(state, profiles, clock, rng, queue, preempts, waiting_pods, config.extenders, recorder)
 
 
 def _make(where: str, name: str, handle: Handle) -> Plugin:

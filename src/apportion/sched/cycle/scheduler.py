@@ -27,6 +27,7 @@ from apportion.sched.cycle.preemption import (
     mark_disrupted,
     preempted_event,
 )
+from apportion.sched.cycle.records import Recorder
 from apportion.sched.cycle.search import NodeSearch
 from apportion.sched.cycle.tasks import TaskRunner
 from apportion.sched.cycle.writes import ConditionWriter
@@ -75,8 +76,13 @@ class Scheduler:
         preempts: bool = True,
         waiting_pods: WaitingPods | None = None,
         extenders: Sequence[Extender] = (),
+        recorder: Recorder | None = None,
     ) -> None:
-        """``preempts``: whether PostFilter is asked when a pod fits nowhere, and its answer carried out."""
+        """``preempts``: whether PostFilter is asked when a pod fits nowhere, and its answer carried out.
+
+        ``recorder`` is told how attempts go.
+        """
+        self.recorder = recorder
         self.state = state
         self.profiles = profiles
         self.tasks = TaskRunner(clock)
@@ -110,6 +116,11 @@ class Scheduler:
         return None if status is None else (status.plugin, status.reasons)
 
     @property
+    def binding_count(self) -> int:
+        """How many pods are on their way to their nodes."""
+        return len(self._bindings)
+
+    @property
     def is_idle(self) -> bool:
         """Whether no command waits to be sent, and no task for an answer or for somebody's word."""
         return self.tasks.is_idle and not self._bindings
@@ -140,6 +151,8 @@ class Scheduler:
         if pod.terminating or pod.uid in self.state.pods:
             self.queue.done(pod.uid)
             return True
+        if self.recorder is not None:
+            self.recorder.begin(pod)
         interested = self.extenders.find_interested(pod) if self.extenders else ()
         if interested:
             self.is_deciding = True
@@ -159,6 +172,8 @@ class Scheduler:
     def _cycle(self, entity: QueuedPod[PodInfo], pod: PodInfo) -> None:
         plan = self.search.plan(pod)
         row = self.search.choose(pod, plan)
+        if self.recorder is not None:
+            self.recorder.searched(pod)
         if row is None:
             self._reject(entity, pod, plan)
             return
@@ -171,6 +186,8 @@ class Scheduler:
         try:
             plan = self.search.plan(pod)
             found = yield from self._extended.find(pod, plan, interested, self._preempts)
+            if self.recorder is not None:
+                self.recorder.searched(pod)
             if isinstance(found, NoNode):
                 self._park(entity, pod, found.diagnosis, found.result)
             else:
@@ -193,7 +210,7 @@ class Scheduler:
         """Assume the pod on its node, reserve what it needs, and begin to bind it."""
         self.state.assume(pod, row)
         self.queue.nominator.delete(pod)
-        binding = Binding(entity, self.profiles[pod.scheduler_name], plan, pod, row, binders)
+        binding = Binding(entity, self.profiles[pod.scheduler_name], plan, pod, row, binders, self.recorder)
         try:
             status = self._reserve(binding)
             holds = self._permit(binding) if status is None else {}
@@ -250,6 +267,8 @@ class Scheduler:
         self.waiting_pods.remove(pod.uid)
         if status is None:
             self.attempts["scheduled"] += 1
+            if self.recorder is not None:
+                self.recorder.end(binding.entity, pod, "scheduled", self.state.nodes.name(binding.row))
             self.tasks.send(scheduled_event(pod, self.state.nodes.name(binding.row)))
             return
         was_assumed = self._undo(binding)
@@ -273,7 +292,11 @@ class Scheduler:
         diagnosis = self.search.diagnose(pod, plan)
         rejected = diagnosis.pre_filter
         asks = self._preempts and (rejected is None or rejected.code is not Code.ERROR)
-        self._park(entity, pod, diagnosis, self.search.post_filter(pod, plan, diagnosis) if asks else None)
+        begun_s = self.recorder.now() if self.recorder is not None else 0.0
+        result = self.search.post_filter(pod, plan, diagnosis) if asks else None
+        if self.recorder is not None and result is not None:
+            self.recorder.point("PostFilter", pod.scheduler_name, begun_s, result.status.code.text)
+        self._park(entity, pod, diagnosis, result)
 
     def _park(
         self, entity: QueuedPod[PodInfo], pod: PodInfo, diagnosis: Diagnosis, result: PostFilterResult | None
@@ -286,6 +309,10 @@ class Scheduler:
         if result is not None:
             message += f" {'' if result.commands else 'preemption: '}{result.status.message}"
         self.attempts["unschedulable"] += 1
+        if self.recorder is not None:
+            self.recorder.end(entity, pod, "unschedulable", reason=message)
+            if result is not None and result.status.plugin == PREEMPTION:
+                self.recorder.count_preemption(len(result.victims))
         # before the pod is queued, so that it waits for its evictions wherever it goes
         eviction = self.evictions.begin(pod, result.victims) if result is not None and result.victims else None
         self._requeue(entity, diagnosis.unschedulable_plugins(), diagnosis.pending_plugins())
@@ -345,12 +372,16 @@ class Scheduler:
             self._fail(entity, pod, status.message)
             return
         self.attempts["unschedulable"] += 1
+        if self.recorder is not None:
+            self.recorder.end(entity, pod, "unschedulable", reason=status.message)
         self._requeue(entity, frozenset({status.plugin}), frozenset())
         text = f"0/{self.state.nodes.count} nodes are available: 1 {status.message}."
         self._tell_failure(pod, UNSCHEDULABLE, text)
 
     def _fail(self, entity: QueuedPod[PodInfo], pod: PodInfo, message: str) -> None:
         self.attempts["error"] += 1
+        if self.recorder is not None:
+            self.recorder.end(entity, pod, "error", reason=message)
         self._requeue(entity, frozenset(), frozenset())
         self._tell_failure(pod, SCHEDULER_ERROR, message)
 

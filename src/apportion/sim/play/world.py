@@ -48,7 +48,14 @@ class World:
         self._transports: list[FaultyTransport] = []
         self.server = self._build_server()
         self.plane = ControlPlane(
-            self._connect, self._loop, self.clock, self._rng.fork("plane"), config, gates, has_kubelets
+            self._connect,
+            self._loop,
+            self.clock,
+            self._rng.fork("plane"),
+            config,
+            gates,
+            has_kubelets,
+            perf=self.clock.now,
         )
         self.plane.start()
         self.run(0)

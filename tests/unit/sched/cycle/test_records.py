@@ -1,0 +1,100 @@
+"""Metrics and log lines of decisions, in a scheduler whose time is made by the test."""
+
+import logging
+from typing import Any
+
+import pytest
+from builders import Bench, node_tree, pod_tree
+
+from apportion.api.feature_gates import FeatureGates
+from apportion.base import Rng
+from apportion.sched.cycle.build import build_scheduler
+from apportion.sched.framework.config import SchedulerConfig
+from apportion.sched.shell import Shell
+
+# histograms of upstream that a scheduler with ordinary pods fills, with their smallest and largest bounds
+BOUNDS = {
+    "scheduler_scheduling_attempt_duration_seconds": ("0.001", "16.384"),
+    "scheduler_scheduling_algorithm_duration_seconds": ("0.001", "16.384"),
+    "scheduler_pod_scheduling_sli_duration_seconds": ("0.01", "5242.88"),
+    "scheduler_pod_scheduling_attempts": ("1", "16"),
+    "scheduler_framework_extension_point_duration_seconds": ("0.0001", "0.2048"),
+}
+
+
+class Recorded(Bench):
+    """A bench whose scheduler keeps metrics; ``tick_s`` passes whenever it looks at the clock for durations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tick_s = 0.25
+        self._perf_s = 0.0
+        gates = FeatureGates.parse("")
+        self.scheduler = build_scheduler(SchedulerConfig(), self.state, gates, self.clock, Rng(0), perf=self._perf)
+        self.shell = Shell(self.scheduler, self.transport, self.clock)
+        self.shell.start()
+
+    def _perf(self) -> float:
+        self._perf_s += self.tick_s
+        return self._perf_s
+
+    def metrics(self) -> dict[str, str]:
+        recorder = self.scheduler.recorder
+        assert recorder is not None
+        lines = recorder.render(self.scheduler).decode().splitlines()
+        return dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))  # type: ignore[misc]
+
+
+def test_attempts_are_counted_by_result() -> None:
+    bench = Recorded()
+    bench.put("nodes", node_tree("n1", cpu="1"))
+    bench.put("pods", pod_tree("p"), pod_tree("q"))
+    bench.run()
+    found = bench.metrics()
+    attempts = "scheduler_schedule_attempts_total"
+    assert found[f'{attempts}{{result="scheduled",profile="default-scheduler"}}'] == "1"
+    assert found[f'{attempts}{{result="unschedulable",profile="default-scheduler"}}'] == "1"
+    assert found['scheduler_pending_pods{queue="unschedulable"}'] == "1"
+    assert found['scheduler_queue_incoming_pods_total{queue="active",event="UnscheduledPodAdd"}'] == "2"
+    assert found['scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-scheduler"}'] == "1"
+    assert found['scheduler_cache_size{type="nodes"}'] == "1"
+    assert found['scheduler_cache_size{type="pods"}'] == "1"
+    assert found['scheduler_goroutines{operation="binding"}'] == "0"
+    assert found["scheduler_preemption_attempts_total"] == "1"
+    assert found["scheduler_pod_scheduling_attempts_count"] == "1"
+
+
+def test_durations_fall_into_upstreams_buckets() -> None:
+    bench = Recorded()
+    bench.put("nodes", node_tree("n1"))
+    bench.put("pods", pod_tree("p"))
+    bench.run()
+    found = bench.metrics()
+    for name, bounds in BOUNDS.items():
+        listed = [key.rsplit('le="', 1)[1].split('"')[0] for key in found if key.startswith(f"{name}_bucket")]
+        finite = sorted({b for b in listed if b != "+Inf"}, key=float)
+        assert (finite[0], finite[-1]) == bounds, name
+    assert found["scheduler_scheduling_algorithm_duration_seconds_sum"] == "0.25"
+
+
+def test_victims_are_counted() -> None:
+    bench = Recorded()
+    bench.put("nodes", node_tree("n1", cpu="2"))
+    bench.put("pods", pod_tree("a", node="n1"), pod_tree("b", node="n1"), pod_tree("high", cpu="2", priority=5))
+    bench.run()
+    assert bench.metrics()["scheduler_preemption_victims_sum"] == "2"
+
+
+def test_each_attempt_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "apportion.decisions")
+    bench = Recorded()
+    bench.put("nodes", node_tree("n1", cpu="1"))
+    bench.put("pods", pod_tree("p"), pod_tree("q"))
+    bench.run()
+    lines: list[dict[str, Any]] = [{"msg": r.getMessage(), **r.fields} for r in caplog.records]  # type: ignore[attr-defined]
+    by_pod = {line["pod"]: line for line in lines}
+    assert (by_pod["default/p"]["msg"], by_pod["default/p"]["node"]) == ("scheduled", "n1")
+    assert by_pod["default/p"]["attempt"] == 1
+    assert by_pod["default/p"]["duration_ms"] > 0
+    assert by_pod["default/q"]["msg"] == "unschedulable"
+    assert by_pod["default/q"]["reason"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
