@@ -112,6 +112,12 @@ class Outcome:
             result.message = f"no profile is called {pod.scheduler_name!r} (spec.schedulerName); add one with --config"
             result.reasons = [Reason(everywhere, "", result.message)]
             return
+        expected = self.scheduler.state.assumed.get(pod.uid)
+        if expected is not None:
+            node = nodes.name(expected.row)
+            result.message = f"expected on {node}: waits for binding conditions of its devices, which a driver reports"
+            result.reasons = [Reason((node,), "", "waits")]
+            return
         gate = profile.pre_enqueue(pod)
         if gate is not None and gate.plugin == "SchedulingGates":
             result.message = "Scheduling is blocked due to non-empty scheduling gates"
