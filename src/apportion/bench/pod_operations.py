@@ -2,7 +2,7 @@
 
 import itertools
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from apportion.api.kinds import find_kind
 from apportion.base import InputError
@@ -60,6 +60,12 @@ class PodOperations:
         labels = pod.tree["metadata"].get("labels") or {}
         self._world.board.add(PodEntry(pod.namespace, pod.name, labels, group, is_gated))
 
+    def _announce(self, made: Iterable[list[Item]], group: PodGroup) -> Iterator[Item]:
+        """Yield the pods one at a time: all of them at once would take more memory than the scheduler does."""
+        for parts in made:
+            self._expect(parts, group)
+            yield parts[-1]
+
     async def create(self, operation: Operation) -> None:
         """Create pods, and wait until all have nodes unless the operation says otherwise."""
         await self._ensure_namespace(operation.namespace)
@@ -67,15 +73,15 @@ class PodOperations:
         if operation.get("steadyState"):
             await self._create_steadily(operation, collects)
             return
-        made = list(self._make(operation, operation.count))
-        group = PodGroup()
-        await self._world.create([item for parts in made for item in parts[:-1]])
+        made: Iterable[list[Item]] = self._make(operation, operation.count)
+        if operation.get("persistentVolumeTemplatePath"):
+            made = list(made)
+            await self._world.create([item for parts in made for item in parts[:-1]])
         if collects:
             await self._world.settle()
             self._collector.start(operation.namespace, [operation.namespace], {})
-        for parts in made:
-            self._expect(parts, group)
-        await self._world.create([parts[-1] for parts in made])
+        group = PodGroup()
+        await self._world.create(self._announce(made, group))
         if not operation.get("skipWaitToCompletion"):
             await self._world.wait(lambda: not group.pending, f"all pods of operation {operation.index} have nodes")
         if collects:
