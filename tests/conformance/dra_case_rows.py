@@ -97,7 +97,18 @@ def _device(given: Any) -> Tree:
             tree[field] = short[key]
     if "near" in short:
         tree["nodeSelector"] = _selector(short["near"])
+    if "takes" in short:
+        tree["nodeAllocatableResources"] = {name: _node_allocatable(t) for name, t in short["takes"].items()}
     return tree
+
+
+def _node_allocatable(short: Tree) -> Tree:
+    """``each`` device, or ``of`` a capacity so many ``times``; and what each ``pod`` and ``container`` costs beside."""
+    mapping = {"deviceMultiplier": str(short["each"])} if "each" in short else {}
+    if "of" in short:
+        mapping = {"capacityKey": short["of"], "capacityMultiplier": str(short["times"])}
+    overhead = {f: str(short[k]) for f, k in (("perPod", "pod"), ("perContainer", "container")) if k in short}
+    return {"mapping": mapping, "overhead": overhead}
 
 
 def _slice(given: Tree, position: int) -> Tree:

@@ -3,7 +3,8 @@
 A row: ``nodes`` (n1), ``slices`` and ``classes`` as in ``dra_case_rows``; ``claims`` by name with ``ask``, ``has``
 (pool/device that it has), ``users``, ``for`` (the pod it was made for); ``pods`` by name with ``uses`` (claims by name)
 or ``made`` (entry of the spec: claim). Expected: ``then`` (node, or part of the message), ``told`` (an earlier event),
-``held-back`` (the text of PreEnqueue), ``devices``, ``users``, ``finalizers``, ``timed`` by claim, ``scores`` by pod.
+``held-back`` (the text of PreEnqueue), ``devices``, ``users``, ``finalizers``, ``timed`` by claim, ``scores``,
+``takes`` and ``footprint`` (node-allocatable resources) by pod.
 """
 
 import sys
@@ -88,7 +89,8 @@ def _make_pod(name: str, short: Tree) -> Tree:
     entries: list[Tree] = [{"name": f"g{i}", "resourceClaimName": c} for i, c in enumerate(short.get("uses", []))]
     entries += [{"name": entry, "resourceClaimTemplateName": "t"} for entry in short.get("made", {})]
     made = [{"name": entry, "resourceClaimName": claim} for entry, claim in short.get("made", {}).items()]
-    return pod_tree(name, resourceClaims=entries, status={"resourceClaimStatuses": made})
+    status = {"resourceClaimStatuses": made}
+    return pod_tree(name, resourceClaims=entries, status=status)
 
 
 def find_plugin_problems(row: Mapping[str, Any]) -> list[str]:
@@ -126,11 +128,23 @@ def _compare_pods(row: Mapping[str, Any], bench: Bench) -> Iterator[str]:
         notes = [e["note"] for e in bench.transport.events if e["regarding"]["name"] == name]
         if not any(wanted in note for note in notes):
             yield f"{name} was told {notes}"
+    yield from _compare_footprints(row, bench)
     for name, wanted in row.get("held-back", {}).items():
         pod = bench.scheduler.pending[f"uid-default-{name}"]
         status = bench.scheduler.profiles["default-scheduler"].pre_enqueue(pod)
         if status is None or wanted not in status.message:
             yield f"{name} is held back by {status}"
+
+
+def _compare_footprints(row: Mapping[str, Any], bench: Bench) -> Iterator[str]:
+    for name in {**row.get("takes", {}), **row.get("footprint", {})}:
+        status = (bench.transport.find("pods", "default", name) or {})["status"]
+        found = status.get("nodeAllocatableResourceClaimStatuses") or [{}]
+        amounts = {a["name"]: a["quantity"] for a in found[0].get("mapping", [])} or None
+        if name in row.get("takes", {}) and row["takes"][name] != amounts:
+            yield f"{name} takes {amounts}"
+        if not row.get("footprint", {}).get(name, {}).items() <= found[0].items():
+            yield f"footprint of {name}: {found}"
 
 
 def _compare_claims(row: Mapping[str, Any], bench: Bench) -> Iterator[str]:
