@@ -20,6 +20,7 @@ _GATES: Final[Mapping[str, tuple[str, ...]]] = {
     "compatibility_groups": ("DRADeviceCompatibilityGroups",),
     "derived_attributes": ("DRADerivedAttributes",),
     "optional_node_operations": ("DRAOptionalNodeOperations",),
+    "node_allocatable": ("DRANodeAllocatableResources",),
 }
 
 # Stored expressions may use everything this release knows, whatever the gates say (they guard new objects).
@@ -42,6 +43,7 @@ class Features:
     compatibility_groups: bool = False
     derived_attributes: bool = False
     optional_node_operations: bool = False
+    node_allocatable: bool = False
 
     @property
     def channel(self) -> str:

@@ -11,6 +11,7 @@ from functools import cached_property
 from apportion.alloc.signature import Signature
 from apportion.alloc.slices import PublishedDevice, PublishedSlice
 from apportion.alloc.usage import PoolUsage
+from apportion.api.resource import Device
 
 CounterKey = tuple[str, str]  # counter set, counter
 
@@ -57,6 +58,11 @@ class PoolContent:
             for device in s.devices:
                 found.setdefault(device.name, device.signature)
         return found
+
+    @cached_property
+    def views(self) -> dict[str, Device]:
+        """The device as published, by name."""
+        return {d.name: d.view for s in reversed(self.slices) for d in s.devices}
 
     @cached_property
     def colliding_names(self) -> tuple[str, ...]:

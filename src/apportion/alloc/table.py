@@ -12,7 +12,7 @@ from apportion.alloc.pool_view import PoolView
 from apportion.alloc.signature import SignatureIndex
 from apportion.alloc.slices import PublishedSlice
 from apportion.alloc.usage import Hold
-from apportion.api.resource import AllocationResult, DeviceClass, DeviceTaintRule, ResourceSlice
+from apportion.api.resource import AllocationResult, Device, DeviceClass, DeviceTaintRule, ResourceSlice
 
 PoolKey = tuple[str, str]
 
@@ -203,6 +203,18 @@ class DeviceTable:
         """Yield all pools by driver and name."""
         for key in sorted(self._pools):
             yield self._pools[key]
+
+    def find_device(self, driver: str, pool: str, device: str) -> Device | None:
+        """Return a device as it is published now."""
+        found = self._pools.get((driver, pool))
+        return found.content.views.get(device) if found is not None and found.content is not None else None
+
+    @property
+    def has_node_allocatable(self) -> bool:
+        """Whether devices take something of their node's own resources, and whether that counts."""
+        if not self.features.node_allocatable:
+            return False
+        return any(d.view.node_allocatable_resources for s in self._slices.values() for d in s.devices)
 
     def totals(self) -> list[DriverTotals]:
         """Count devices by driver, sorted; cost O(devices)."""

@@ -195,6 +195,24 @@ class ContainerStatus(View):
     resources: ResourceRequirements | None = None
 
 
+class NodeAllocatableAmount(View):
+    name: str = ""
+    quantity: QuantityText = "0"
+
+
+class NodeAllocatableExtra(View):
+    name: str = ""
+    per_pod: QuantityText | None = None
+    per_container: QuantityText | None = None
+
+
+class NodeAllocatableClaim(View):
+    resource_claim_name: str = ""
+    containers: tuple[str, ...] = ()
+    mapping: tuple[NodeAllocatableAmount, ...] = ()
+    overhead: tuple[NodeAllocatableExtra, ...] = ()
+
+
 class PodStatus(View):
     phase: str = "Pending"
     start_time: str | None = None
@@ -203,6 +221,7 @@ class PodStatus(View):
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    node_allocatable_resource_claim_statuses: tuple[NodeAllocatableClaim, ...] = ()
     resize: str = ""
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = {}

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from apportion.api.core import NodeAllocatableClaim
 from apportion.api.resource import AllocationResult, ResourceClaimConsumerReference, ResourceClaimSpec
 from apportion.api.storage import ObjectReference
 from apportion.sched.framework.config_fields import Extender
@@ -118,6 +119,16 @@ class RecordExtendedClaim:
     uid: str
     claim_name: str
     mappings: tuple[tuple[str, str, str], ...]  # container, resource, request
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFootprint:
+    """Write into a pod's status what its devices take of the node; nothing clears it."""
+
+    namespace: str
+    name: str
+    uid: str
+    claims: tuple[NodeAllocatableClaim, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +261,7 @@ Command: TypeAlias = (
     | ReleaseClaim
     | DeleteClaim
     | RecordExtendedClaim
+    | RecordFootprint
     | BindVolume
     | SelectNode
     | PatchPodCondition

@@ -1,16 +1,13 @@
 """DynamicResources: pods with resource claims go to nodes where their devices can be had."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from apportion.alloc import Allocator
 from apportion.api.resource import AllocationResult
-from apportion.api.selectors import compile_node_selector
-from apportion.api.view import NodeSelector
 from apportion.sched.framework.columns import ZeroScore
 from apportion.sched.framework.commands import (
     Command,
-    DeallocateClaim,
+    RecordFootprint,
     UnreserveClaim,
 )
 from apportion.sched.framework.diagnosis import Diagnosis
@@ -20,14 +17,16 @@ from apportion.sched.framework.plugin import (
     PreFilterResult,
 )
 from apportion.sched.framework.probe import NodeProbe
-from apportion.sched.framework.status import Status, error, unresolvable, unschedulable
+from apportion.sched.framework.status import Status, error, unresolvable
 from apportion.sched.framework.waits import CommandGenerator
 from apportion.sched.plugins.binding_conditions import BindingConditions
 from apportion.sched.plugins.claim_events import ClaimEvents
+from apportion.sched.plugins.claim_footprints import FootprintColumn, Footprints
+from apportion.sched.plugins.claim_freeing import free_claims
 from apportion.sched.plugins.claim_lookup import find_claims
+from apportion.sched.plugins.claim_state import ClaimState
 from apportion.sched.plugins.claim_writes import ClaimWriter
 from apportion.sched.plugins.device_columns import (
-    DeviceColumn,
     DeviceColumns,
     DeviceScore,
     ExtendedDeviceColumn,
@@ -50,22 +49,6 @@ _NAME = "DynamicResources"
 _LEFT_OVER = unresolvable(_NAME, "cannot schedule extended resource claim")
 
 
-@dataclass(slots=True)
-class ClaimState:
-    """What one cycle found out about a pod's claims; Reserve adds the allocations it decided."""
-
-    claims: tuple[ClaimInfo, ...]
-    to_allocate: tuple[ClaimInfo, ...]
-    column: DeviceColumn
-    extended: ExtendedClaim | None = None
-    allocations: dict[str, AllocationResult] = field(default_factory=dict)
-
-    @property
-    def is_writing(self) -> bool:
-        """Whether there is anything to write before the pod is bound."""
-        return bool(self.claims) or (self.extended is not None and self.extended.variant is not None)
-
-
 class DynamicResources:
     """Structured DRA. Behaviour: plugins/dynamicresources and KEP-4381."""
 
@@ -86,6 +69,7 @@ class DynamicResources:
         self._conditions = BindingConditions(handle.state, handle.clock, self.name, args.binding_timeout_s)
         self._extended = ExtendedRequests(handle.state)
         self._extended_writer = ExtendedClaimWriter(handle.state, self._writer, handle.clock, handle.rng, self.name)
+        self._footprints = Footprints(handle.state, self._allocator, self.name)
         self._events = ClaimEvents(handle.state, self.name)
 
     # ---- before the queue ---------------------------------------------------------------------------------
@@ -137,14 +121,24 @@ class DynamicResources:
         is_shut = any(self._conditions.has_failed(c) for c in claims)
         if extended is None:
             column = self._columns.get(problem, selectors, is_shut)
-            return PreFilterResult(column=column, state=ClaimState(claims, to_allocate, column))
+            return self._weigh(pod, ClaimState(claims, to_allocate, column))
         if self._state.claims.find_extended(pod.uid) is not None:
             # left over from an earlier attempt; PostFilter removes it
             return PreFilterResult(column=RefusedEverywhere(self._state.nodes, _LEFT_OVER))
         problems = ExtendedProblems(self._allocator, inputs, pod.namespace, extended)
         extended_column = self._columns.get_extended(problems, selectors, is_shut)
         claim = ExtendedClaim(self._rng.uid())
-        return PreFilterResult(column=extended_column, state=ClaimState(claims, to_allocate, extended_column, claim))
+        return self._weigh(pod, ClaimState(claims, to_allocate, extended_column, claim))
+
+    def _weigh(self, pod: PodInfo, state: ClaimState) -> PreFilterResult:
+        """Return the claims' column, with what their devices take of the node if that counts."""
+        if not self._state.devices.has_node_allocatable:
+            return PreFilterResult(column=state.column, state=state)
+        shared = self._footprints.find_shared(pod, state.claims)
+        if shared is not None:
+            return PreFilterResult(status=shared)
+        column = FootprintColumn(self._state, state.column, self._footprints, pod, state.claims)
+        return PreFilterResult(column=column, state=state)
 
     def pre_score(self, pod: PodInfo, state: object) -> ZeroScore | DeviceScore:
         """Return the column that prefers nodes offering the earlier alternatives of prioritized lists."""
@@ -153,41 +147,25 @@ class DynamicResources:
         return state.column.score
 
     def post_filter(self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe) -> PostFilterResult:
-        """Free one allocated claim of the pod that nobody else uses, to place it anew.
-
-        It must be one that some node cannot use, or whose devices could not be made ready. A claim for extended
-        resources that an earlier attempt left over is deleted.
-        """
-        left_over = self._state.claims.find_extended(pod.uid)
-        if left_over is not None:
-            status = unschedulable(self.name, "deletion of ResourceClaim completed")
-            return PostFilterResult(status, commands=tuple(delete_claim(left_over)))
-        for claim in find_claims(self._state, pod).claims:
-            if claim.allocation is None or any(r.uid != pod.uid for r in claim.status.reserved_for):
-                continue
-            if self._conditions.has_failed(claim) or self._is_shut_out(claim.allocation.node_selector):
-                meta = claim.meta
-                command = DeallocateClaim(meta.namespace, meta.name, meta.uid, meta.resource_version)
-                status = unschedulable(self.name, "deallocation of ResourceClaim completed")
-                return PostFilterResult(status, commands=(command,))
-        return PostFilterResult(unschedulable(self.name, "still not schedulable"))
-
-    def _is_shut_out(self, selector: NodeSelector | None) -> bool:
-        """Return whether some node cannot use a claim whose allocation has this selector."""
-        if selector is None:
-            return False
-        nodes = self._state.nodes
-        matcher = compile_node_selector(selector)
-        return any(
-            view is not None and not matcher.matches(view.metadata.name, view.metadata.labels) for view in nodes.views
-        )
+        """See `free_claims`."""
+        return free_claims(self._state, self._conditions, pod, self.name)
 
     # ---- reserve ------------------------------------------------------------------------------------------
 
     def reserve(self, pod: PodInfo, row: int, state: object) -> Status | None:
         """Decide the devices on the chosen node and keep them in memory until they are in the API."""
-        problem = state.column.problem_at(row) if isinstance(state, ClaimState) else None
-        if not isinstance(state, ClaimState) or problem is None:
+        if not isinstance(state, ClaimState):
+            return None
+        status = self._reserve_devices(pod, row, state)
+        if status is None and self._state.devices.has_node_allocatable:
+            decided = {c.meta.name: state.allocations.get(c.uid, c.allocation) for c in state.claims}
+            state.footprint = self._footprints.find(pod, {n: a for n, a in decided.items() if a is not None})
+            self._footprints.count(pod, state.footprint)
+        return status
+
+    def _reserve_devices(self, pod: PodInfo, row: int, state: ClaimState) -> Status | None:
+        problem = state.column.problem_at(row)
+        if problem is None:
             return None
         for claim in state.to_allocate:
             current = self._state.claims.find(claim.key)
@@ -220,6 +198,10 @@ class DynamicResources:
             if current is not None and current.uid == claim.uid and current.is_reserved_for(pod.uid):
                 commands.append(UnreserveClaim(claim.meta.namespace, claim.meta.name, claim.uid, pod.uid))
         state.allocations.clear()
+        if state.footprint:
+            self._footprints.count(pod, ())
+            if state.is_footprint_written:
+                commands.append(RecordFootprint(pod.namespace, pod.name, pod.uid, ()))
         return commands + self._unreserve_extended(pod, state.extended)
 
     def _unreserve_extended(self, pod: PodInfo, extended: ExtendedClaim | None) -> list[Command]:
@@ -260,6 +242,11 @@ class DynamicResources:
                 return status
             assert state.extended.created is not None
             claims.append(state.extended.created)
+        if state.footprint:
+            state.is_footprint_written = True
+            status = yield from self._footprints.write(pod, state.footprint)
+            if status is not None:
+                return status
         return (yield from self._conditions.wait(pod, self._state.nodes.name(row), claims))
 
     # ---- events -------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from apportion.sched.framework import (
     NominatePod,
     PatchPodCondition,
     RecordExtendedClaim,
+    RecordFootprint,
     ReleaseClaim,
     ReserveClaim,
     SelectNode,
@@ -126,6 +127,12 @@ def _record_extended(c: RecordExtendedClaim, now: str) -> Request:
     return Request("patch", "pods", c.namespace, c.name, body, "status", MERGE_PATCH)
 
 
+def _record_footprint(c: RecordFootprint, now: str) -> Request:
+    status = {"nodeAllocatableResourceClaimStatuses": c.claims or None}
+    body = msgspec.json.encode({"metadata": {"uid": c.uid}, "status": status})
+    return Request("patch", "pods", c.namespace, c.name, body, "status", MERGE_PATCH)
+
+
 def _bind_volume(c: BindVolume, now: str) -> Request:
     meta: dict[str, Any] = {"uid": c.uid, "resourceVersion": c.resource_version}
     if c.mark:
@@ -209,6 +216,7 @@ _BUILDERS: Final[dict[type, Any]] = {
     ReleaseClaim: _release_claim,
     DeleteClaim: _delete_claim,
     RecordExtendedClaim: _record_extended,
+    RecordFootprint: _record_footprint,
     BindVolume: _bind_volume,
     SelectNode: _select_node,
     PatchPodCondition: _patch_condition,

@@ -15,7 +15,7 @@ from apportion.sched.state.counts import LabelGroups
 from apportion.sched.state.images import ImageTable
 from apportion.sched.state.masks import NodeMasks
 from apportion.sched.state.nodes import NodeTable
-from apportion.sched.state.pods import PodInfo, PodReader
+from apportion.sched.state.pods import PodInfo, PodReader, Usage
 from apportion.sched.state.ports import PortTable, host_ports
 from apportion.sched.state.terms import RunningTerms
 from apportion.sched.state.trial import Trial
@@ -127,6 +127,15 @@ class ClusterState:
         self._displace(known)
         known.node_name = ""
         return True
+
+    def reweigh(self, pod: PodInfo, usage: Usage) -> None:
+        """Count an assumed pod with another usage from now on; nothing happens to one that is not assumed any more."""
+        if pod.uid not in self.assumed or pod.usage is usage:
+            return
+        row = pod.row
+        self._count(pod, row, -1)
+        pod.usage = usage
+        self._count(pod, row, 1)
 
     def pods_on(self, row: int) -> Mapping[str, PodInfo]:
         """Return the pods on a row, by uid."""

@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from apportion.api.core import PodSpec, PodStatus
 from apportion.api.extended_resources import is_extended_name
+from apportion.api.node_allocatable import sum_footprints
 from apportion.api.pod_requests import nonzero_requests, pod_requests, scored_requests
 from apportion.api.view import OwnerReference, View
 from apportion.sched.state.counts import LabelGroup, LabelGroups
@@ -225,7 +226,8 @@ class PodReader:
             self._kinds[key] = kind
         status = head.status
         usage = template.usage
-        if status.container_statuses or status.init_container_statuses:
+        footprints = status.node_allocatable_resource_claim_statuses
+        if footprints or status.container_statuses or status.init_container_statuses:
             usage = self._resized_usage(template, status)
         return PodInfo(head, kind, usage, node_name)
 
@@ -250,12 +252,21 @@ class PodReader:
 
     def _resized_usage(self, template: PodTemplate, status: PodStatus) -> Usage:
         """Return what a running pod takes: the kubelet's allocation counts while a resize is under way."""
-        if not any(c.resources or c.allocated_resources for c in status.container_statuses):
+        footprints = status.node_allocatable_resource_claim_statuses
+        is_resized = any(c.resources or c.allocated_resources for c in status.container_statuses)
+        if not is_resized and not footprints:
             return template.usage
-        return self._usage(template.spec, status)
+        return self._usage(template.spec, status if is_resized else None, sum_footprints(footprints))
 
-    def _usage(self, spec: PodSpec, status: PodStatus | None) -> Usage:
-        requests = tuple(sorted((n, v) for n, v in pod_requests(spec, status).items() if v))
+    def add_to_usage(self, template: PodTemplate, extra: Mapping[str, int]) -> Usage:
+        """Return what a pod takes together with what its devices take of the node (amounts in column units)."""
+        return self._usage(template.spec, None, extra)
+
+    def _usage(self, spec: PodSpec, status: PodStatus | None, extra: Mapping[str, int] | None = None) -> Usage:
+        total = pod_requests(spec, status)
+        for name, amount in (extra or {}).items():
+            total[name] = total.get(name, 0) + amount
+        requests = tuple(sorted((n, v) for n, v in total.items() if v))
         nonzero, scored = nonzero_requests(spec, status), scored_requests(spec, status)
         key = (requests, nonzero, scored)
         usage = self._usages.get(key)
