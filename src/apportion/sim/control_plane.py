@@ -26,6 +26,7 @@ from apportion.sched.framework.config import SchedulerConfig
 from apportion.sched.shell import BlockingCalls, ExtenderCalls, OnAnswer, Shell
 from apportion.sched.state import ClusterState
 from apportion.sim.kubelets import StandInKubelets
+from apportion.sim.volumes import StandInVolumes
 
 # decisions in a row before the loop may do something else, such as answering a client
 DECISIONS_MAX: Final = 64
@@ -152,7 +153,7 @@ class ControlPlane:
         self._transports: dict[str, _Nudging] = {}
         self._build_scheduler()
         self._controllers = self._build_controllers()
-        self._kubelets: list[Controller] = [StandInKubelets(self._open("kubelets"), clock)] if has_kubelets else []
+        self._kubelets = self._build_kubelets() if has_kubelets else []
 
     def _build_scheduler(self) -> None:
         transport = self._open("scheduler")
@@ -176,6 +177,10 @@ class ControlPlane:
             NamespaceController(transport, clock),
             *make_workload_controllers(transport, clock, rng.fork("workloads")),
         ]
+
+    def _build_kubelets(self) -> list[Controller]:
+        transport = self._open("kubelets")
+        return [StandInKubelets(transport, self._clock), StandInVolumes(transport, self._clock)]
 
     def _build_taint_eviction(self, transport: Transport) -> list[Controller]:
         if not self._gates.enabled("DRADeviceTaints"):

@@ -12,7 +12,7 @@ from apportion.base import Rng, VirtualClock
 from apportion.client import MemoryTransport
 from apportion.sched.cycle import Scheduler
 from apportion.sched.cycle.build import build_scheduler
-from apportion.sched.framework.config import PluginRef, SchedulerConfig
+from apportion.sched.framework.config import PluginConfig, PluginRef, SchedulerConfig
 from apportion.sched.shell import Shell
 from apportion.sched.state import ClusterState
 from apportion.sim.outcome import Outcome
@@ -45,6 +45,16 @@ def fit_storage(config: SchedulerConfig, objects: Sequence[tuple[str, Tree]]) ->
     return replace(config, profiles=tuple(profiles))
 
 
+def skip_waits(config: SchedulerConfig) -> SchedulerConfig:
+    """Have nobody wait for the volume controller, which does not exist offline."""
+    profiles = []
+    for profile in config.profiles:
+        kept = tuple(entry for entry in profile.plugin_config if entry.name != "VolumeBinding")
+        args = {**profile.args_of("VolumeBinding"), "bindTimeoutSeconds": 0}
+        profiles.append(replace(profile, plugin_config=(*kept, PluginConfig(name="VolumeBinding", args=args))))
+    return replace(config, profiles=tuple(profiles))
+
+
 class Simulation:
     """A cluster made of objects, and a scheduler that places its pending pods."""
 
@@ -63,7 +73,7 @@ class Simulation:
         state = ClusterState(Features.from_gates(gates.as_dict()))
         # what runs keeps its node here, so nobody is evicted
         self.scheduler: Scheduler = build_scheduler(
-            fit_storage(config or SchedulerConfig(), objects), state, gates, self.clock, rng, preempts=False
+            skip_waits(fit_storage(config or SchedulerConfig(), objects)), state, gates, self.clock, rng, preempts=False
         )
         for resource, tree in objects:
             self.transport.put(resource, tree)

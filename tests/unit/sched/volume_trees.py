@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from apportion.sched.framework.config import SchedulerConfig, read_config
+
 Tree = dict[str, Any]
 ZONE = "topology.kubernetes.io/zone"
 
@@ -105,3 +107,13 @@ def attachment_tree(name: str, node: str, volume: str) -> Tree:
 def mounting(*claims: str) -> list[Tree]:
     """Return the ``volumes`` of a pod that mounts these claims."""
     return [{"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}} for i, name in enumerate(claims)]
+
+
+def bind_timeout(seconds: int) -> SchedulerConfig:
+    """Return a configuration that waits so long for the volume controller."""
+    tree = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"pluginConfig": [{"name": "VolumeBinding", "args": {"bindTimeoutSeconds": seconds}}]}],
+    }
+    return read_config(tree, "test")

@@ -100,6 +100,7 @@ class EventHandlers:
         if pending is not None:
             self._queue.delete(pending)
         known = self._state.remove_pod(uid)
+        self._scheduler.abandon(uid)
         if known is not None:
             self._queue.move_all(ASSIGNED_POD_DELETE, known, None)
         elif pending is not None and nominated:

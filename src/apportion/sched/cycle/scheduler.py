@@ -261,6 +261,14 @@ class Scheduler:
         """Hand over the outcome of a command. Must be called exactly once for each command of the outbox."""
         self.tasks.resume(number, outcome)
 
+    def abandon(self, uid: str) -> None:
+        """End the binding of a pod that is gone: nobody waits for its permission, its volumes or its devices."""
+        waiting, binding = self.waiting_pods.find(uid), self._bindings.get(uid)
+        if waiting is not None:
+            waiting.reject("", "removed")
+        elif binding is not None:
+            binding.cancel("pod does not exist any more")
+
     def _finish(self, binding: Binding, status: Status | None) -> None:
         pod = binding.pod
         self._bindings.pop(pod.uid, None)

@@ -15,6 +15,7 @@ from apportion.sched.plugins.handle import Handle
 from apportion.sched.plugins.volume_affinity import VolumeAffinity, affinity_of
 from apportion.sched.plugins.volume_binding_column import BindingColumn
 from apportion.sched.plugins.volume_binding_events import binding_registrations
+from apportion.sched.plugins.volume_binding_wait import BindingWait
 from apportion.sched.plugins.volume_binding_writes import Writes
 from apportion.sched.plugins.volume_candidates import ClaimNeed, need_of
 from apportion.sched.plugins.volume_capacity_score import CapacityScore
@@ -23,6 +24,7 @@ from apportion.sched.plugins.volume_matching import ClaimMatcher
 from apportion.sched.queue import Registration
 from apportion.sched.state import PodInfo
 
+BIND_TIMEOUT_S: Final = 600
 _COLUMNS_MAX: Final = 64  # a column may list all volumes of a class
 _DESCRIBING_KINDS: Final = ("StorageClass", "CSIDriver", "CSIStorageCapacity")
 _NAME = "VolumeBinding"
@@ -38,11 +40,7 @@ class BindingState:
 
 
 class VolumeBinding:
-    """Behaviour: plugins/volumebinding of kube-scheduler, but for two things.
-
-    In-tree volumes are not translated to CSI. PreBind writes the bindings and does not wait until the volume
-    controller has completed them: the kubelet waits for that before it starts the pod.
-    """
+    """Behaviour: plugins/volumebinding of kube-scheduler, but in-tree volumes are not translated to CSI."""
 
     name = _NAME
     per_pod = True
@@ -52,6 +50,9 @@ class VolumeBinding:
     def __init__(self, handle: Handle) -> None:
         self._state = handle.state
         self._volumes = handle.state.volumes
+        self._clock = handle.clock
+        timeout_s = handle.args.get("bindTimeoutSeconds", BIND_TIMEOUT_S)
+        self._timeout_s = timeout_s if isinstance(timeout_s, int) else BIND_TIMEOUT_S
         self._score = CapacityScore(handle.args)
         self._is_scoring = handle.gates.enabled("StorageCapacityScoring")
         self._zero = ZeroScore()
@@ -151,13 +152,19 @@ class VolumeBinding:
         return isinstance(state, BindingState)
 
     def waits_in_pre_bind(self, pod: PodInfo, row: int, state: object) -> bool:
-        """The volume controller is not waited for."""
-        return False
+        """Return whether the volume controller has to complete something."""
+        return self._timeout_s > 0 and isinstance(state, BindingState)
 
     def pre_bind(self, pod: PodInfo, row: int, state: object) -> CommandGenerator:
-        """Write the bindings and the selected node, claim by claim; the first failure stops it."""
+        """Write the bindings and the selected node, claim by claim, and wait until the claims are bound.
+
+        The first failure stops it. A timeout of 0 means that nobody waits.
+        """
         assert isinstance(state, BindingState)
-        return (yield from state.writes.commands(self._volumes))
+        status = yield from state.writes.commands(self._volumes)
+        if status is not None or not self._timeout_s:
+            return status
+        return (yield from BindingWait(self._state, row, state.writes).steps(self._clock, self._timeout_s))
 
     def events_to_register(self) -> Sequence[Registration]:
         """Everything that describes storage, and nodes."""

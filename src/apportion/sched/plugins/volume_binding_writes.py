@@ -13,7 +13,7 @@ from apportion.api.storage import (
     PersistentVolumeClaim,
 )
 from apportion.api.view import ObjectMeta
-from apportion.sched.framework.commands import BindVolume, SelectNode
+from apportion.sched.framework.commands import BindVolume, Outcome, SelectNode
 from apportion.sched.framework.status import Status, error
 from apportion.sched.framework.waits import CommandGenerator
 from apportion.sched.state import VolumeStore
@@ -29,6 +29,7 @@ class Writes:
     nodes: dict[str, tuple[PersistentVolumeClaim, str]] = field(default_factory=dict)  # by claim
     assumed_volumes: list[str] = field(default_factory=list)
     assumed_claims: list[str] = field(default_factory=list)
+    written: dict[str, str] = field(default_factory=dict)  # by volume or claim: the version of our write
 
     # ---- in memory ----------------------------------------------------------------------------------------
 
@@ -61,14 +62,43 @@ class Writes:
     def commands(self, store: VolumeStore) -> CommandGenerator:
         """Yield what is not in the API yet; end with a status when something else happened in the meantime."""
         for name, claim in self.bindings.items():
-            status = yield from _bind(store, name, claim)
+            status = yield from self._note(name, _bind(store, name, claim))
             if status is not None:
                 return status
         for claim, node_name in self.nodes.values():
-            status = yield from _select_node(store, claim, node_name)
+            status = yield from self._note(claim.metadata.key, _select_node(store, claim, node_name))
             if status is not None:
                 return status
         return None
+
+    def _note(self, name: str, task: CommandGenerator) -> CommandGenerator:
+        """Run a task of one write at most, and note the version that the write has made."""
+        try:
+            outcome = yield next(task)
+            if outcome.is_ok:
+                self.written[name] = _read_version(outcome)
+            task.send(outcome)
+        except StopIteration as end:
+            status: Status | None = end.value
+            return status
+        raise AssertionError("one write has become two")
+
+
+class _Versioned(msgspec.Struct):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+def _read_version(outcome: Outcome) -> str:
+    try:
+        return msgspec.json.decode(outcome.body, type=_Versioned).metadata.resource_version
+    except msgspec.DecodeError:
+        return ""
+
+
+def is_outdated(meta: ObjectMeta, written: str | None) -> bool:
+    """Return whether what the API showed last is older than our write. Versions that cannot be compared are not."""
+    known = meta.resource_version
+    return written is not None and written.isdecimal() and known.isdecimal() and int(known) < int(written)
 
 
 def _bind(store: VolumeStore, name: str, claim: PersistentVolumeClaim) -> CommandGenerator:

@@ -1,6 +1,6 @@
 """Volumes, claims on them and what describes their storage: as the API says, and as the scheduler assumes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from apportion.api.storage import (
@@ -52,6 +52,7 @@ class VolumeStore:
         self._meant_for: dict[str, dict[str, None]] = {}  # claim -> names of volumes
         self._users_of: dict[str, dict[str, None]] = {}  # volume -> claims that name it
         self.changes: ChangeLog[str] = ChangeLog()
+        self._listeners: dict[str, list[Callable[[], None]]] = {}
         self.usage = VolumeUsage(nodes.touch_usage, self._resolve)
 
     # ---- reading ------------------------------------------------------------------------------------------
@@ -116,10 +117,14 @@ class VolumeStore:
         """Store an object of one of the ``STORAGE_KINDS``, None when it is gone. Returns what was known before."""
         if kind == "PersistentVolume":
             assert view is None or isinstance(view, PersistentVolume)
-            return self._change_volume(key, view)
+            volume_before = self._change_volume(key, view)
+            self._tell(key)
+            return volume_before
         if kind == "PersistentVolumeClaim":
             assert view is None or isinstance(view, PersistentVolumeClaim)
-            return self._change_claim(key, view)
+            claim_before = self._change_claim(key, view)
+            self._tell(key)
+            return claim_before
         if kind == "VolumeAttachment":
             assert view is None or isinstance(view, VolumeAttachment)
             return self._change_attachment(key, view)
@@ -130,6 +135,20 @@ class VolumeStore:
             for claim in self.usage.claims_in_use():
                 self.usage.resolve_again(claim)
         return before
+
+    def listen(self, key: str, listener: Callable[[], None]) -> None:
+        """Have ``listener`` called when the API shows another version of a volume or a claim, or none any more."""
+        self._listeners.setdefault(key, []).append(listener)
+
+    def unlisten(self, key: str, listener: Callable[[], None]) -> None:
+        """Undo `listen`."""
+        self._listeners[key].remove(listener)
+        if not self._listeners[key]:
+            del self._listeners[key]
+
+    def _tell(self, key: str) -> None:
+        for listener in tuple(self._listeners.get(key, ())):
+            listener()
 
     def _table(self, kind: str) -> dict[str, View]:
         tables: Mapping[str, object] = {

@@ -1,6 +1,7 @@
 from builders import Bench, node_tree, pod_tree
 from volume_trees import (
     ZONE,
+    bind_timeout,
     capacity_tree,
     claim_tree,
     class_tree,
@@ -21,7 +22,7 @@ NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
 
 def _bench(*zones: str) -> Bench:
     """Return a cluster with one node in each zone, n0 first, and a class "local" without provisioner."""
-    bench = Bench()
+    bench = Bench(bind_timeout(0))  # what is written is of interest here, not the wait
     bench.put("nodes", *(node_tree(f"n{i}", labels={ZONE: zone}) for i, zone in enumerate(zones)))
     bench.put("storageclasses", class_tree("local"), class_tree("made", "csi.example.com"))
     return bench
