@@ -10,7 +10,6 @@ import click
 import orjson
 
 from apportion.bench import BenchError, api_workloads, core_workloads
-from apportion.bench.http import CREATES, run_http
 from apportion.cli.bench_results import show_comparisons, show_short
 from apportion.cli.bench_run import run
 from apportion.cli.options import output_option
@@ -25,8 +24,12 @@ class _PathsOrVerbs(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the verb in front when the first argument is a path, or an option that is not the group's own."""
         first = args[0] if args else ""
-        is_path = first not in self.commands and Path(first).exists()
-        if first and (is_path or (first.startswith("-") and first not in ("-h", "--help"))):
+        is_path = "/" in first or first.endswith((".yaml", ".yml")) or Path(first).exists()
+        if (
+            first
+            and first not in self.commands
+            and (is_path or (first.startswith("-") and first not in ("-h", "--help")))
+        ):
             args = [_DEFAULT, *args]
         return super().parse_args(ctx, args)
 
@@ -79,7 +82,7 @@ def api(output: str, wanted: str, seed: int) -> None:
 
 
 @bench.command()
-@click.option("--creates", default=CREATES, show_default=True, type=click.IntRange(1, 1_000_000), metavar="N",
+@click.option("--creates", default=10_000, show_default=True, type=click.IntRange(1, 1_000_000), metavar="N",
               help="How many objects to create.")  # fmt: skip
 @output_option("table", "json")
 def http(output: str, creates: int) -> None:
@@ -87,6 +90,8 @@ def http(output: str, creates: int) -> None:
 
     The server is a process of its own. Every watcher must see every object once.
     """
+    from apportion.bench.http import run_http
+
     results = []
     for is_durable in (False, True):
         with Progress("durable" if is_durable else "in memory") as progress:

@@ -1,23 +1,22 @@
-"""``apportion bench run``: workload files, one process for each run."""
+"""``apportion bench run``: workload files, one process for each run. Imports late: help must start quickly."""
 
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
 
 from apportion.base import InputError
-from apportion.bench.compare import find_drops, read_results
-from apportion.bench.data_items import write_data_items
-from apportion.bench.jobs import Plan, run_workload
 from apportion.bench.perf_files import LABELS, OWN_FILES, PerfWorkload, read_workloads, select_workloads
-from apportion.bench.runner import Settings
 from apportion.cli.bench_results import show_drops, show_results
 from apportion.cli.options import output_option
 from apportion.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from apportion.bench.jobs import Plan
 
 
 @click.command()
@@ -72,6 +71,11 @@ def run(
     run has a process of its own; afterwards an independent check verifies every placement. The exit status is 1
     when a workload could not run or a placement does not hold.
     """
+    from apportion.bench.compare import find_drops, read_results
+    from apportion.bench.data_items import write_data_items
+    from apportion.bench.jobs import Plan
+    from apportion.bench.runner import Settings
+
     workloads = select_workloads(read_workloads(paths or [str(OWN_FILES)]), pattern, labels)
     if not workloads:
         raise click.UsageError("no workload has such a name and such labels")
@@ -91,7 +95,9 @@ def run(
     sys.exit(any("error" in r for r in results))
 
 
-def _run_all(workloads: Sequence[PerfWorkload], plan: Plan) -> tuple[list[dict[str, Any]], list[str]]:
+def _run_all(workloads: Sequence[PerfWorkload], plan: "Plan") -> tuple[list[dict[str, Any]], list[str]]:
+    from apportion.bench.jobs import run_workload
+
     results, profiles = [], []
     for number, workload in enumerate(workloads, 1):
         with Progress(f"[{number}/{len(workloads)}] {workload.name}") as progress:
