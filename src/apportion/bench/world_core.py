@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-import msgspec
-
 from apportion.alloc import Features
 from apportion.api.feature_gates import FeatureGates
 from apportion.api.kinds import Kind
@@ -21,6 +19,7 @@ from apportion.bench.board import PodBoard, PodEntry
 from apportion.bench.completion import complete
 from apportion.bench.deferred import DeferredTransport
 from apportion.bench.measurement import BenchError
+from apportion.bench.owned_claims import find_owned_claims
 from apportion.bench.profiling import Profiler
 from apportion.bench.world import Item, Tree, World
 from apportion.client import MemoryTransport, Request, Response
@@ -33,32 +32,6 @@ from apportion.sched.state import ClusterState
 DEADLINE_S: Final = 600.0  # of the wall clock
 VIRTUAL_DEADLINE_S: Final = 7200.0
 _FLUSH_EVERY_S: Final = 0.05  # how late a backoff may end while pods are being scheduled
-_DELETED: Final = b'{"type":"DELETED"'
-
-
-class _ClaimName(msgspec.Struct, rename="camel", frozen=True):
-    resource_claim_name: str | None = None
-
-
-class _Status(msgspec.Struct, rename="camel", frozen=True):
-    resource_claim_statuses: tuple[_ClaimName, ...] = ()
-    extended_resource_claim_status: _ClaimName | None = None
-
-
-class _Meta(msgspec.Struct, frozen=True):
-    namespace: str = ""
-
-
-class _Pod(msgspec.Struct, frozen=True):
-    metadata: _Meta
-    status: _Status = _Status()
-
-
-class _Frame(msgspec.Struct, frozen=True):
-    object: _Pod
-
-
-_DECODE: Final = msgspec.json.Decoder(_Frame).decode
 
 
 class CoreWorld(World):
@@ -101,14 +74,9 @@ class CoreWorld(World):
 
     def _collect_garbage(self, frame: bytes) -> None:
         """Delete the claims of a pod that is gone, as garbage collection does."""
-        if not frame.startswith(_DELETED):
-            return
-        pod = _DECODE(frame).object
-        extended = pod.status.extended_resource_claim_status
-        for named in [*pod.status.resource_claim_statuses, *([extended] if extended else [])]:
-            name = named.resource_claim_name
-            if name:
-                self._submit(Request("delete", "resourceclaims", pod.metadata.namespace, name), is_certain=False)
+        namespace, names = find_owned_claims(frame)
+        for name in names:
+            self._submit(Request("delete", "resourceclaims", namespace, name), is_certain=False)
 
     # ---- World --------------------------------------------------------------------------------------------
 
