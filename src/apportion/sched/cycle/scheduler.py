@@ -365,14 +365,18 @@ class Scheduler:
             return
         self.tasks.send(preempted_event(pod, victim, node_name, in_memory=True))
 
-    def _requeue(self, entity: QueuedPod[PodInfo], unschedulable: frozenset[str], pending: frozenset[str]) -> None:
-        """Take the pod back as the API has it now; one that is gone or has a node by now is not tried again."""
+    def _requeue(self, entity: QueuedPod[PodInfo], unschedulable: frozenset[str], pending: frozenset[str]) -> bool:
+        """Take the pod back as the API has it now; one that is gone or has a node by now is not tried again.
+
+        Returns False for the latter: nothing is to be told of it.
+        """
         current = self.pending.get(entity.uid)
         if current is None:
             self.queue.done(entity.uid)
-            return
+            return False
         entity.pod = current
         self.queue.add_unschedulable(entity, unschedulable, pending)
+        return True
 
     def _settle_failure(self, entity: QueuedPod[PodInfo], pod: PodInfo, status: Status) -> None:
         """Requeue after Reserve or the binding failed: by its plugin when rejected, by error backoff otherwise."""
@@ -382,16 +386,16 @@ class Scheduler:
         self.attempts["unschedulable"] += 1
         if self.recorder is not None:
             self.recorder.end(entity, pod, "unschedulable", reason=status.message)
-        self._requeue(entity, frozenset({status.plugin}), frozenset())
         text = f"0/{self.state.nodes.count} nodes are available: 1 {status.message}."
-        self._tell_failure(pod, UNSCHEDULABLE, text)
+        if self._requeue(entity, frozenset({status.plugin}), frozenset()):
+            self._tell_failure(pod, UNSCHEDULABLE, text)
 
     def _fail(self, entity: QueuedPod[PodInfo], pod: PodInfo, message: str) -> None:
         self.attempts["error"] += 1
         if self.recorder is not None:
             self.recorder.end(entity, pod, "error", reason=message)
-        self._requeue(entity, frozenset(), frozenset())
-        self._tell_failure(pod, SCHEDULER_ERROR, message)
+        if self._requeue(entity, frozenset(), frozenset()):
+            self._tell_failure(pod, SCHEDULER_ERROR, message)
 
     def _tell_failure(self, pod: PodInfo, reason: str, message: str, nominated: str | None = None) -> None:
         self.tasks.send(failed_event(pod, message))

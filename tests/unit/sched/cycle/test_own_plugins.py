@@ -127,6 +127,16 @@ def test_a_held_pod_is_rejected_by_word_or_by_time() -> None:
     assert (entry["where"], entry["unschedulable_plugins"]) == ("unschedulable", ["Gatekeeper"])
 
 
+def test_a_held_pod_that_is_deleted_gives_everything_back_and_nothing_is_told_of_it() -> None:
+    bench = bench_with("Gatekeeper")
+    held(bench)
+    bench.transport.remove("pods", "default", "p")
+    bench.deliver()
+    assert told_of(bench)[-1] == "unreserve p"
+    assert (len(bench.scheduler.waiting_pods), bench.scheduler.binding_count, bench.state.assumed) == (0, 0, {})
+    assert not bench.scheduler.outbox
+
+
 def test_a_held_pod_that_is_preempted_is_tried_again_and_not_deleted() -> None:
     bench = bench_with("Gatekeeper")
     bench.put("nodes", {**node_tree("n2"), "spec": {"unschedulable": True}})
