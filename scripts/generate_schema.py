@@ -25,7 +25,7 @@ GROUPS = {
     "networking": ["v1"],
     "node": ["v1"],
     "autoscaling": ["v1", "v2"],
-    "resource": ["v1", "v1beta2", "v1beta1"],
+    "resource": ["v1", "v1beta2", "v1beta1", "v1alpha3"],
     "scheduling": ["v1", "v1beta1", "v1alpha3"],
     "storage": ["v1"],
     "rbac": ["v1"],

@@ -99,6 +99,14 @@ _READ: Final = (
         _CLUSTER,
         resource.DeviceTaintRule,
     ),
+    (
+        "resource.k8s.io",
+        "ResourcePoolStatusRequest",
+        "resourcepoolstatusrequests",
+        ("v1alpha3",),
+        _CLUSTER,
+        resource.ResourcePoolStatusRequest,
+    ),
 )
 
 _WORKLOADS: Final = (

@@ -111,6 +111,7 @@ class ResourceSliceSpec(View):
     devices: tuple[Device, ...] = ()
     shared_counters: tuple[CounterSet, ...] = ()
     skip_node_operations: tuple[str, ...] = ()
+    partition_type_attribute: str | None = None
 
 
 class ResourceSlice(View):
@@ -295,3 +296,23 @@ class DeviceTaintRuleSpec(View):
 class DeviceTaintRule(View):
     metadata: ObjectMeta = ObjectMeta()
     spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
+
+
+# ---- ResourcePoolStatusRequest ----------------------------------------------------------------------------
+
+
+class ResourcePoolStatusRequestSpec(View):
+    driver: str = ""
+    pool_name: str | None = None
+    limit: int = 100
+    default_partition_type_attribute: str | None = None
+
+
+class ResourcePoolStatus(View):
+    pool_count: int = 0
+
+
+class ResourcePoolStatusRequest(View):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ResourcePoolStatusRequestSpec = ResourcePoolStatusRequestSpec()
+    status: ResourcePoolStatus | None = None

@@ -9,6 +9,7 @@ from apportion.controllers.node_ttl import NodeTtlController
 from apportion.controllers.pod_gc import PodGarbageCollector
 from apportion.controllers.pod_group_protection import PodGroupProtectionController
 from apportion.controllers.resource_claims import ResourceClaimController
+from apportion.controllers.resource_pool_status import ResourcePoolStatusController
 from apportion.controllers.work_queue import WorkQueue
 from apportion.controllers.workloads import make_workload_controllers
 
@@ -22,6 +23,7 @@ __all__ = [
     "PodGarbageCollector",
     "PodGroupProtectionController",
     "ResourceClaimController",
+    "ResourcePoolStatusController",
     "WorkQueue",
     "decode_frame",
     "make_workload_controllers",

@@ -16,6 +16,7 @@ from apportion.controllers import (
     PodGarbageCollector,
     PodGroupProtectionController,
     ResourceClaimController,
+    ResourcePoolStatusController,
     WorkQueue,
     make_workload_controllers,
 )
@@ -169,6 +170,7 @@ class ControlPlane:
         return [
             ResourceClaimController(transport, clock, rng.fork("resourceClaims")),
             *self._build_taint_eviction(transport),
+            *([ResourcePoolStatusController(transport, clock)] if self._gates.enabled("DRAResourcePoolStatus") else []),
             NodeReadinessController(transport, clock),
             NodeTtlController(transport, clock),
             PodGroupProtectionController(transport, clock),

@@ -9,7 +9,7 @@ from apportion.api.core import PodTemplateSpec
 from apportion.api.decode import decode_as
 from apportion.api.kinds import Kind, Tree, find_kind_of
 from apportion.api.validation.claims import validate_claim, validate_claim_template
-from apportion.api.validation.classes import validate_device_class, validate_taint_rule
+from apportion.api.validation.classes import validate_device_class, validate_pool_status_request, validate_taint_rule
 from apportion.api.validation.devices import CheckCEL
 from apportion.api.validation.metadata import validate_labels, validate_metadata
 from apportion.api.validation.nodes import (
@@ -95,4 +95,5 @@ _RULES: Final[dict[tuple[str, str], _Rules]] = {
     ("resource.k8s.io", "ResourceSlice"): lambda e, v, t, _: validate_slice(e, v, t),
     ("resource.k8s.io", "DeviceClass"): validate_device_class,
     ("resource.k8s.io", "DeviceTaintRule"): lambda e, v, _t, _c: validate_taint_rule(e, v),
+    ("resource.k8s.io", "ResourcePoolStatusRequest"): lambda e, v, _t, _c: validate_pool_status_request(e, v),
 }

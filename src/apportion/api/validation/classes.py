@@ -1,9 +1,9 @@
-"""Rules for DeviceClasses and DeviceTaintRules."""
+"""Rules for DeviceClasses, DeviceTaintRules and ResourcePoolStatusRequests."""
 
 from typing import Final
 
 from apportion.api.kinds import Tree
-from apportion.api.resource import DeviceClass, DeviceTaintRule
+from apportion.api.resource import DeviceClass, DeviceTaintRule, ResourcePoolStatusRequest
 from apportion.api.validation.allocation import validate_pool_name
 from apportion.api.validation.devices import (
     CheckCEL,
@@ -16,6 +16,7 @@ from apportion.api.validation.names import check_dns_label, check_qualified_name
 from apportion.api.validation.report import FieldErrors
 
 CONFIGS_MAX: Final = 32
+POOLS_MAX: Final = 1000  # in the answer to one ResourcePoolStatusRequest
 
 
 def validate_device_class(
@@ -52,3 +53,16 @@ def validate_taint_rule(errors: FieldErrors, rule: DeviceTaintRule) -> None:
             problems = check_dns_label(selector.device)
             errors.check_format("spec.deviceSelector.device", selector.device, problems)
     validate_device_taint(errors, "spec.taint", rule.spec.taint)
+
+
+def validate_pool_status_request(errors: FieldErrors, request: ResourcePoolStatusRequest) -> None:
+    """Check which pools are asked about."""
+    spec = request.spec
+    validate_driver(errors, "spec.driver", spec.driver)
+    if spec.pool_name is not None:
+        validate_pool_name(errors, "spec.poolName", spec.pool_name)
+    if not 1 <= spec.limit <= POOLS_MAX:
+        errors.invalid("spec.limit", spec.limit, f"must be between 1 and {POOLS_MAX}, inclusive")
+    if spec.default_partition_type_attribute is not None:
+        name = spec.default_partition_type_attribute
+        errors.check_format("spec.defaultPartitionTypeAttribute", name, check_qualified_name(name))

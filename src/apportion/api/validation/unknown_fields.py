@@ -16,7 +16,7 @@ _UNREAD: Final = {
     "ObjectMeta": ("generateName", "selfLink", "managedFields", "deletionGracePeriodSeconds"),
     "OwnerReference": ("blockOwnerDeletion",),
     "AllocatedDeviceStatus": ("data", "networkData"),
-    "ResourceSliceSpec": ("partitionTypeAttribute",),
+    "ResourcePoolStatus": ("pools", "conditions"),
     "DeviceTaintRule": ("status",),
 }
 _ANY_KEY: Final = "*"

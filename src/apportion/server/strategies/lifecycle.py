@@ -27,6 +27,7 @@ _COUNTED: Final = frozenset({
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 _GROUP_FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"  # a controller takes it back
 _KEEPS_STATUS: Final = frozenset({"Node"})
+_STARTS_WITHOUT_STATUS: Final = frozenset({"ResourcePoolStatusRequest"})  # who answers it writes the first one
 _ZEROS: Final[dict[str, Any]] = {"i": 0, "s": "", "b": False}
 # Upstream's newer status strategies take nothing but the status, the older ones metadata too, with exceptions.
 _GROUPS_WITH_CLOSED_METADATA: Final = ("resource.k8s.io", "scheduling.k8s.io")
@@ -45,7 +46,9 @@ def prepare_create(tree: Tree, resource: Resource, now: str) -> Tree:
     if has_generation(resource.kind):
         metadata["generation"] = 1
     tree = {**tree, "metadata": metadata}
-    if resource.has_status and resource.kind.name not in _KEEPS_STATUS:
+    if resource.kind.name in _STARTS_WITHOUT_STATUS:
+        tree = {k: v for k, v in tree.items() if k != "status"}
+    elif resource.has_status and resource.kind.name not in _KEEPS_STATUS:
         tree = {**tree, "status": _get_first_status(tree, resource, now)}
     return _prepare_kind(tree, resource.kind)
 

@@ -101,5 +101,6 @@ _RULES: Final[dict[tuple[str, str], UpdateRule]] = {
     ),
     ("resource.k8s.io", "ResourceClaim"): _check_claim_update,
     ("resource.k8s.io", "ResourceClaimTemplate"): fix("spec"),
+    ("resource.k8s.io", "ResourcePoolStatusRequest"): fix("spec"),
     ("resource.k8s.io", "ResourceSlice"): fix("spec.driver", "spec.pool.name", "spec.nodeName"),
 }
