@@ -228,7 +228,7 @@ def build(row: Mapping[str, Any], features: Features | None = None) -> tuple[All
         spec = {"deviceSelector": rule["selects"], "taint": _taint(rule["taint"])}
         table.apply_taint_rule(_read({"metadata": {"name": name}, "spec": spec}, DeviceTaintRule))
     for name, labels in {"n1": {REGION: "r1"}, "n2": {REGION: "r2"}, **row.get("nodes", {})}.items():
-        table.set_node(name, labels)
+        table.set_node(name, labels, row.get("declares", ("DRAOptionalNodeOperations",)))
     for i, given in enumerate(row.get("held", [])):
         table.take(f"holder-{i}", _read(_held(given), AllocationResult))
     specs: dict[bytes, int] = {}

@@ -2,11 +2,12 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from apportion.alloc.explain import Explainer
 from apportion.alloc.explanation import Explanation
+from apportion.alloc.features import Features
 from apportion.alloc.lineup import LineupIndex, PoolInput
 from apportion.alloc.matching import MatcherIndex
 from apportion.alloc.plan import Plan, build_plan
@@ -52,18 +53,23 @@ class Answer:
 class _Prepared:
     """A plan with what was learned about devices for it."""
 
-    __slots__ = ("class_version", "lineups", "plan")
+    __slots__ = ("class_version", "lineups", "plain_lineups", "plan")
 
-    def __init__(self, plan: Plan, lineups: LineupIndex, class_version: int) -> None:
+    def __init__(self, plan: Plan, features: Features, class_version: int) -> None:
         self.plan = plan
-        self.lineups = lineups
+        self.lineups = LineupIndex(plan, features)
+        # for nodes that cannot skip operations; the same ones when no node can
+        self.plain_lineups = self.lineups
+        if features.optional_node_operations:
+            self.plain_lineups = LineupIndex(plan, replace(features, optional_node_operations=False))
         self.class_version = class_version
 
     @property
     def needs_names(self) -> bool:
         """Whether an answer may name a claim: All can be refused so, and so can a selector that fails."""
         plan = self.plan
-        return plan.rejection is not None or self.lineups.has_failures or any(a.takes_all for a in plan.alternatives)
+        has_failures = self.lineups.has_failures or self.plain_lineups.has_failures
+        return plan.rejection is not None or has_failures or any(a.takes_all for a in plan.alternatives)
 
 
 def _keep(cache: OrderedDict[_K, _V], key: _K, value: _V, entries_max: int) -> _V:
@@ -137,7 +143,7 @@ class Allocator:
     def _build(self, claims: Sequence[ClaimInput]) -> _Prepared:
         table = self._table
         plan = build_plan([c.spec for c in claims], table.find_class, table.features, self._matchers)
-        return _Prepared(plan, LineupIndex(plan, table.features), table.class_version)
+        return _Prepared(plan, table.features, table.class_version)
 
     def judge(self, problem: Problem, node_name: str) -> Answer:
         """Return whether the claims can be allocated on the node; cost O(pools) when its state was met before.
@@ -145,14 +151,17 @@ class Allocator:
         The reason is "cannot allocate all claims", or the text of what upstream treats as an error.
         """
         views = self._table.get_pools_at(node_name)
-        known = self._find_known(problem.prepared, views)
+        known = self._find_known(problem.prepared, views, node_name)
         if known.answer is not None:
             return known.answer
         assert known.outcome.rejection is not None
         return Answer(False, known.outcome.rejection.describe(problem.claims, views))
 
-    def _find_known(self, prepared: _Prepared, views: Sequence[PoolView]) -> _Known:
-        get_input = prepared.lineups.get_input
+    def _choose_lineups(self, prepared: _Prepared, node: str) -> LineupIndex:
+        return prepared.lineups if self._table.may_skip_operations(node) else prepared.plain_lineups
+
+    def _find_known(self, prepared: _Prepared, views: Sequence[PoolView], node: str) -> _Known:
+        get_input = self._choose_lineups(prepared, node).get_input
         inputs = tuple([get_input(v.state) for v in views])
         key = (prepared, inputs)
         known = self._answers.get(key)
@@ -176,7 +185,7 @@ class Allocator:
         the claims do not fit on the node.
         """
         views = self._table.get_pools_at(node_name)
-        outcome = self._find_known(problem.prepared, views).outcome
+        outcome = self._find_known(problem.prepared, views, node_name).outcome
         if outcome.picks is None:
             raise InvariantError(f"claims {', '.join(problem.claims)} were not judged to fit on {node_name}")
         builder = ResultBuilder(problem.prepared.plan, views, node_name, self._table.features, make_share_id)
@@ -186,6 +195,6 @@ class Allocator:
         """Say what the node has for each request and what stands in the way; slower than ``judge``."""
         views = self._table.get_pools_at(node_name)
         answer = self.judge(problem, node_name)
-        plan, lineups = problem.prepared.plan, problem.prepared.lineups
+        plan, lineups = problem.prepared.plan, self._choose_lineups(problem.prepared, node_name)
         explainer = Explainer(self._table, self._matchers, views, problem.claims)
         return explainer.explain(plan, lineups, node_name, answer.fits, answer.reason)

@@ -1,7 +1,8 @@
 """All published devices and what is taken of them. One writer; the allocator reads."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from apportion.alloc.changes import ChangeLog
 from apportion.alloc.class_index import ClassIndex
@@ -15,6 +16,8 @@ from apportion.alloc.usage import Hold
 from apportion.api.resource import AllocationResult, Device, DeviceClass, DeviceTaintRule, ResourceSlice
 
 PoolKey = tuple[str, str]
+# the feature that a node must declare before its kubelet leaves out what a slice's skipNodeOperations name (KEP-5945)
+SKIPS_OPERATIONS: Final = "DRAOptionalNodeOperations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class DeviceTable:
         self._pools: dict[PoolKey, Pool] = {}
         self._rules: dict[str, DeviceTaintRule] = {}
         self._holds: dict[str, tuple[Hold, ...]] = {}
+        self._skipping_nodes: set[str] = set()
         self._pictures = NodePictures(self._pools)
 
     # ---- slices --------------------------------------------------------------------------------------------
@@ -136,14 +140,24 @@ class DeviceTable:
         if changed:
             self._log.add(None)
 
-    def set_node(self, name: str, labels: dict[str, str]) -> None:
-        """Add a node or replace its labels; node selectors of slices and devices read them."""
-        if self._pictures.set_labels(name, labels):
+    def set_node(self, name: str, labels: dict[str, str], declared: Collection[str] = ()) -> None:
+        """Add a node or replace its labels, which selectors of slices and devices read, and what it declares."""
+        skips = SKIPS_OPERATIONS in declared
+        changed = self._pictures.set_labels(name, labels)
+        if skips != (name in self._skipping_nodes):
+            (self._skipping_nodes.add if skips else self._skipping_nodes.discard)(name)
+            changed = changed or self.features.optional_node_operations
+        if changed:
             self._log.add(frozenset((name,)))
 
     def remove_node(self, name: str) -> None:
+        self._skipping_nodes.discard(name)
         if self._pictures.drop_node(name):
             self._log.add(frozenset((name,)))
+
+    def may_skip_operations(self, node: str) -> bool:
+        """Return whether devices that skip node operations can be used on a node."""
+        return self.features.optional_node_operations and node in self._skipping_nodes
 
     # ---- holds ---------------------------------------------------------------------------------------------
 

@@ -141,7 +141,7 @@ class World:
         for tree in (class_tree("any"), *classes):
             self.table.apply_class(read(tree, DeviceClass))
         self.publish(*slices)
-        self.table.set_node("n1", {"kubernetes.io/hostname": "n1"})
+        self.table.set_node("n1", {"kubernetes.io/hostname": "n1"}, ("DRAOptionalNodeOperations",))
 
     def publish(self, *slices: Tree) -> None:
         for tree in slices:

@@ -271,3 +271,12 @@ def test_taint_rules_have_a_gate_of_their_own() -> None:
     world = World(slice_tree(device("d0")), device_taint_rules=False)
     world.taint("all", {})
     assert _names(world) == ["d0"]
+
+
+def test_a_node_must_declare_that_it_can_skip_operations() -> None:
+    world = World(slice_tree(device("d0"), skipNodeOperations=["*"]), optional_node_operations=True)
+    assert _names(world) == ["d0"]
+    before = world.table.cursor
+    world.table.set_node("n1", {"kubernetes.io/hostname": "n1"})
+    assert world.table.changed_nodes(before) == {"n1"}
+    assert not world.fits(claim_tree("c", request("r", ask())))

@@ -29,7 +29,10 @@ class ClaimEvents:
         """Claims, slices, classes, nodes, and the pod's own generated claims."""
         claim = ClusterEvent(RESOURCE_CLAIM, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE)
         mine = ClusterEvent("TargetPod", ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
-        node = ClusterEvent("Node", ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE)
+        changes = ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
+        if self._state.devices.features.optional_node_operations:
+            changes |= ActionType.UPDATE_NODE_DECLARED_FEATURE
+        node = ClusterEvent("Node", changes)
         update = ActionType.ADD | ActionType.UPDATE
         return [
             Registration(self._plugin, claim, self._hint_claim, self._narrow_claim),

@@ -72,7 +72,7 @@ class ClusterState:
     def apply_node(self, node: Node) -> int:
         """Add a node or replace what is known of it. Returns its row."""
         name = node.metadata.name
-        self.devices.set_node(name, node.metadata.labels)
+        self.devices.set_node(name, node.metadata.labels, node.status.declared_features)
         row = self.nodes.set_node(node)
         self.images.set_node(row, node)
         return row
