@@ -10,6 +10,7 @@ from apportion.sched.cycle import Scheduler
 from apportion.sched.explain.judgement import Judgement
 from apportion.sched.framework import Status
 from apportion.sched.plugins.claim_lookup import find_claims
+from apportion.sched.plugins.extended_claims import ExtendedProblems, ExtendedRequests
 from apportion.sched.state import CPU, HARD_EFFECTS, PodInfo, find_untolerated
 
 _NODES_SHOWN_MAX: Final = 3
@@ -39,7 +40,10 @@ def _resources(scheduler: Scheduler, pod: PodInfo, names: list[str]) -> Iterator
     """Compare each request with the most that any of the nodes has free."""
     nodes = scheduler.state.nodes
     rows = np.array([nodes.row_of[n] for n in names])
+    by_devices = {nodes.resource_id(n) for n in scheduler.state.list_device_resources(pod)}
     for resource, amount in pod.usage.amounts:
+        if resource in by_devices and not nodes.allocatable[resource, rows].any():
+            continue  # DynamicResources has its own word on it
         free = nodes.allocatable[resource, rows] - nodes.requested[resource, rows]
         best = int(free.argmax())
         if free[best] < amount:
@@ -89,15 +93,21 @@ def _cordoned(scheduler: Scheduler, pod: PodInfo, names: list[str]) -> Iterator[
 def _devices(scheduler: Scheduler, pod: PodInfo, names: list[str]) -> Iterator[str]:
     """Say what the allocator found on the nodes, nodes with the same finding together."""
     state = scheduler.state
+    if state.claims.find_extended(pod.uid) is not None:
+        yield "the claim that an earlier attempt made for extended resources has to go first"
+        return
     claims = [c.input for c in find_claims(state, pod).claims if c.allocation is None]
-    if not claims:
+    extended = ExtendedRequests(state).find(pod)
+    if not claims and extended is None:
         yield f"an allocated claim of the pod cannot be used on {_listed(names)}"
         return
     allocator = Allocator(state.devices)
-    problem = allocator.prepare(claims)
+    problems = None if extended is None else ExtendedProblems(allocator, claims, pod.namespace, extended)
     details: dict[str, list[str]] = {}
     for name in names:
-        details.setdefault(allocator.explain(problem, name).detail, []).append(name)
+        problem = allocator.prepare(claims) if problems is None else problems.at(state.nodes.row_of[name])
+        if problem is not None:
+            details.setdefault(allocator.explain(problem, name).detail, []).append(name)
     ordered = sorted(details.items(), key=lambda d: (-len(d[1]), d[0]))
     for detail, where in ordered[:_DETAILS_MAX]:
         yield f"on {_listed(where)}: {detail}"

@@ -5,6 +5,7 @@ from builders import Bench, node_tree, pod_tree
 
 from apportion.client import Request, Response
 from apportion.client.memory import OnDone
+from apportion.sched.explain import advise, judge
 
 DRIVER, GPU = "d.example.com", "example.com/gpu"
 IMPLICIT = "deviceclass.resource.kubernetes.io/gpus"
@@ -170,3 +171,13 @@ def test_pods_without_such_resources_are_judged_by_kind_alone() -> None:
     with_plugin = bench.state.reader.read_tree(asking("other", {"example.com/nic": "1"}))
     for pod in (plain, with_plugin):
         assert bench.scheduler.search.plan(pod) is bench.scheduler.search.plan(pod)
+
+
+def test_the_advice_counts_devices() -> None:
+    bench = bench_with()
+    short_of_devices = bench.state.reader.read_tree(asking("p", {GPU: "3"}))
+    advice = advise(bench.scheduler, short_of_devices, judge(bench.scheduler, short_of_devices))
+    assert advice == ["on n1: request container-0-request-1: 2 devices match, 2 free, 3 wanted"]
+    short_of_cpu = bench.state.reader.read_tree(asking("q", {GPU: "1", "cpu": "64"}))
+    advice = advise(bench.scheduler, short_of_cpu, judge(bench.scheduler, short_of_cpu))
+    assert advice == ["asks for 64 cpu; the most that is free is 4, on n1"]
