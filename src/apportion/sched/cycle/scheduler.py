@@ -5,7 +5,8 @@ generator that yields commands. Whoever drives the scheduler carries the command
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from apportion.base import Clock, Rng
 from apportion.sched.cycle.binding import Binding
@@ -57,6 +58,7 @@ from apportion.sched.queue import (
 from apportion.sched.state import ClusterState, PodInfo
 
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Scheduler:
@@ -211,9 +213,11 @@ class Scheduler:
         self.state.assume(pod, row)
         self.queue.nominator.delete(pod)
         binding = Binding(entity, self.profiles[pod.scheduler_name], plan, pod, row, binders, self.recorder)
+        holds: dict[str, float] | Status = {}
         try:
-            status = self._reserve(binding)
-            holds = self._permit(binding) if status is None else {}
+            status = self._reserve(binding) if self.recorder is None else self._timed("Reserve", self._reserve, binding)
+            if status is None:
+                holds = self._permit(binding) if self.recorder is None else self._timed("Permit", self._permit, binding)
         except Exception:
             self._undo(binding)
             raise
@@ -224,6 +228,16 @@ class Scheduler:
             self._settle_failure(entity, pod, status)
             return
         self._bind(binding, holds if isinstance(holds, dict) else {})
+
+    def _timed(self, point: str, run: Callable[[Binding], T], binding: Binding) -> T:
+        """Run the plugins of a point and note how long they took."""
+        assert self.recorder is not None
+        begun_s = self.recorder.now()
+        answer = run(binding)
+        result = "Wait" if isinstance(answer, dict) and answer else "Success"
+        result = answer.code.text if isinstance(answer, Status) else result
+        self.recorder.point(point, binding.pod.scheduler_name, begun_s, result)
+        return answer
 
     def _reserve(self, binding: Binding) -> Status | None:
         for plugin in binding.profile.reserves:

@@ -75,6 +75,9 @@ def test_durations_fall_into_upstreams_buckets() -> None:
         finite = sorted({b for b in listed if b != "+Inf"}, key=float)
         assert (finite[0], finite[-1]) == bounds, name
     assert found["scheduler_scheduling_algorithm_duration_seconds_sum"] == "0.25"
+    for point in ("Reserve", "Permit", "Bind"):
+        labels = f'extension_point="{point}",status="Success",profile="default-scheduler"'
+        assert found[f"scheduler_framework_extension_point_duration_seconds_count{{{labels}}}"] == "1"
 
 
 def test_victims_are_counted() -> None:
