@@ -127,7 +127,7 @@ class DynamicResources:
             return PreFilterResult(column=RefusedEverywhere(self._state.nodes, _LEFT_OVER))
         problems = ExtendedProblems(self._allocator, inputs, pod.namespace, extended)
         extended_column = self._columns.get_extended(problems, selectors, is_shut)
-        claim = ExtendedClaim(self._rng.uid())
+        claim = ExtendedClaim()
         return self._weigh(pod, ClaimState(claims, to_allocate, extended_column, claim))
 
     def _weigh(self, pod: PodInfo, state: ClaimState) -> PreFilterResult:
@@ -182,6 +182,7 @@ class DynamicResources:
     def _reserve_extended(self, pod: PodInfo, row: int, state: ClaimState, allocation: AllocationResult) -> None:
         extended, column = state.extended, state.column
         assert extended is not None and isinstance(column, ExtendedDeviceColumn)
+        extended.uid = self._rng.uid()
         extended.variant = column.problems.request.find_variant(row)
         extended.allocation = allocation
         self._state.claims.signal_pending(f"{pod.namespace}/{IN_MEMORY_NAME}", extended.uid, allocation)

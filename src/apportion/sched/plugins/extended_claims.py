@@ -64,9 +64,12 @@ class ExtendedRequest:
 
 @dataclass(slots=True)
 class ExtendedClaim:
-    """The claim of one pod in one attempt: in memory until PreBind makes it. ``uid`` stands for it until then."""
+    """The claim of one pod in one attempt: in memory from Reserve until PreBind makes it.
 
-    uid: str
+    ``uid`` stands for it until then.
+    """
+
+    uid: str = ""
     variant: Variant | None = None  # chosen with the node
     allocation: AllocationResult | None = None
     created: ClaimInfo | None = None
