@@ -13,6 +13,7 @@ import orjson
 from apportion.client.events import EVENTS
 from apportion.client.transport import (
     JSON_PATCH,
+    STRATEGIC_MERGE_PATCH,
     OnDone,
     OnSynced,
     Request,
@@ -203,7 +204,7 @@ class MemoryTransport(Transport):
                         409,
                         message=f'Operation cannot be fulfilled on {request.resource} "{request.name}": {text}',
                     )
-            _merge(tree, patch)
+            _merge(tree, patch, request.content_type == STRATEGIC_MERGE_PATCH)
         stored = self._store(key, tree, "MODIFIED")
         if tree["metadata"].get("deletionTimestamp") and not tree["metadata"].get("finalizers"):
             self.remove(*key)  # the last finalizer is gone
@@ -224,21 +225,31 @@ def _set_condition(pod: Tree, condition: Tree) -> None:
     status["conditions"] = [*conditions, condition]
 
 
-def _merge(tree: Tree, patch: Tree) -> None:
-    """Apply a merge patch (RFC 7386), and of its strategic form: conditions by type, deletion of entries by uid."""
+def _merge(tree: Tree, patch: Tree, is_strategic: bool) -> None:
+    """Apply a merge patch (RFC 7386), and of its strategic form what our own components use, see `_merge_entries`."""
     for name, value in patch.items():
-        if value is None:
+        directive, _, target = name.partition("/")
+        if directive == "$deleteFromPrimitiveList":
+            tree[target] = [v for v in tree.get(target, ()) if v not in value]
+        elif value is None:
             tree.pop(name, None)
         elif name == "conditions" and isinstance(value, list):
             for condition in value:
                 _set_condition({"status": tree}, condition)
-        elif isinstance(value, list) and any(isinstance(v, dict) and "$patch" in v for v in value):
-            gone = {v.get("uid") for v in value}
-            tree[name] = [v for v in tree.get(name, ()) if v.get("uid") not in gone]
+        elif name == "reservedFor" and is_strategic:
+            tree[name] = _merge_entries(tree.get(name, []), value)
         elif isinstance(value, dict) and isinstance(tree.get(name), dict):
-            _merge(tree[name], value)
+            _merge(tree[name], value, is_strategic)
         else:
             tree[name] = value
+
+
+def _merge_entries(entries: list[Tree], changes: list[Tree]) -> list[Tree]:
+    """Return a list whose entries are known by uid, with some added or deleted."""
+    gone = {c["uid"] for c in changes if c.get("$patch") == "delete"}
+    known = {e["uid"] for e in entries}
+    added = [c for c in changes if "$patch" not in c and c["uid"] not in known]
+    return [e for e in entries if e["uid"] not in gone] + added
 
 
 def apply_json_patch(tree: Tree, patch: list[Tree]) -> str | None:

@@ -17,6 +17,7 @@ from apportion.api.resource import ResourceClaimConsumerReference
 from apportion.base import Clock, Rng
 from apportion.client import (
     MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
     Request,
     Response,
     Task,
@@ -268,8 +269,7 @@ class ResourceClaimController:
             if claim is None or not claim.is_allocated or claim.is_reserved_for(pod):
                 continue
             reference = {"resource": "pods", "name": pod.metadata.name, "uid": pod.metadata.uid}
-            listed = [msgspec.to_builtins(r) for r in claim.status.reserved_for]
-            problem = yield from self._patch(claim, {"status": {"reservedFor": [*listed, reference]}}, "status")
+            problem = yield from self._patch(claim, {"status": {"reservedFor": [reference]}}, "status")
             if problem is not None:
                 return problem
         return None
@@ -286,17 +286,18 @@ class ResourceClaimController:
         claim = self.index.claims.get(key)
         if claim is None:
             return None
-        valid = []
+        stale = []
         for reference in claim.status.reserved_for:
             needed = yield from self._is_needed(claim, reference)
-            if needed is not None:
-                valid.append(reference)
+            if needed is None:
+                stale.append({"$patch": "delete", "uid": reference.uid})
+        valid = len(claim.status.reserved_for) - len(stale)
         protected = FINALIZER in claim.metadata.finalizers
         problem = None
         # a claim with the finalizer and no reservation may be one that the scheduler is about to allocate
         is_released = not valid and (bool(claim.status.reserved_for) or claim.metadata.deletion_timestamp is not None)
-        if len(valid) < len(claim.status.reserved_for):
-            status: dict[str, Any] = {"reservedFor": [msgspec.to_builtins(r) for r in valid] or None}
+        if stale:
+            status: dict[str, Any] = {"reservedFor": stale if valid else None}
             if not valid and protected:
                 status["allocation"] = None
             problem = yield from self._patch(claim, {"status": status}, "status")
@@ -333,8 +334,9 @@ class ResourceClaimController:
             return None
         meta = claim.metadata
         if is_released and FINALIZER in meta.finalizers and not claim.is_allocated:
-            finalizers = [f for f in meta.finalizers if f != FINALIZER]
-            problem = yield from self._patch(claim, {"metadata": {"finalizers": finalizers or None}}, "")
+            problem = yield from self._patch(
+                claim, {"metadata": {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}}, ""
+            )
             if problem is not None:
                 return problem
         owner = meta.controller
@@ -349,11 +351,16 @@ class ResourceClaimController:
         return None
 
     def _patch(self, claim: ClaimView, patch: dict[str, Any], subresource: str) -> Task:
-        """Patch the claim as it was read: anything newer is a conflict, and the claim is looked at again."""
+        """Patch the claim as it was read: anything newer is a conflict, and the claim is looked at again.
+
+        Lists are merged by their keys, so that entries of others stay as they were written.
+        """
         meta = claim.metadata
         guard = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         body = {**patch, "metadata": {**guard, **patch.get("metadata", {})}}
-        request = Request("patch", CLAIMS, meta.namespace, meta.name, orjson.dumps(body), subresource, MERGE_PATCH)
+        request = Request(
+            "patch", CLAIMS, meta.namespace, meta.name, orjson.dumps(body), subresource, STRATEGIC_MERGE_PATCH
+        )
         response = yield request
         if response.code == _NOT_FOUND:
             return None

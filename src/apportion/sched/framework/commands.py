@@ -47,7 +47,9 @@ class AllocateClaim:
 class ReserveClaim:
     """Add a consumer to an allocated claim. Fails when the uid or the allocation is another one by now.
 
-    The first consumer makes the list and carries the resource version; later ones do not conflict with each other.
+    The first consumer makes the list and carries the resource version. Later ones do not conflict with each other:
+    they name the allocation by ``stored``, the very bytes that the API showed, since a view encodes what others wrote
+    another way. Without these bytes they carry the resource version too.
     """
 
     namespace: str
@@ -57,6 +59,7 @@ class ReserveClaim:
     allocation: AllocationResult
     consumer: ResourceClaimConsumerReference
     is_first: bool
+    stored: tuple[tuple[str, bytes], ...] = ()  # JSON pointer, JSON value
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +96,12 @@ class CreateClaim:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseClaim:
-    """Take the finalizers from a claim that is to be deleted, see `DeleteClaim`; either may come first."""
+    """Take our finalizer from a claim that is to be deleted, see `DeleteClaim`; either may come first."""
 
     namespace: str
     name: str
     uid: str
-    finalizers: tuple[str, ...]  # those that stay
+    finalizer: str
 
 
 @dataclass(frozen=True, slots=True)

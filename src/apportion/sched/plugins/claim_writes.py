@@ -6,6 +6,7 @@ Behaviour: bindClaim of plugins/dynamicresources, which retries conflicts the sa
 from collections.abc import Generator
 from typing import Final, TypeAlias
 
+from apportion.api.allocations import is_same_decision
 from apportion.api.resource import AllocationResult
 from apportion.sched.framework import (
     AddClaimFinalizer,
@@ -42,12 +43,11 @@ class ClaimWriter:
             current = self._claims.find(claim.key)
             if current is None or current.uid != claim.uid:
                 return error(self._plugin, f"claim {name} got deleted in the meantime")
+            problem = _find_problem(pod, current, allocation or claim.allocation, allocation is None)
+            if problem is not None:
+                return error(self._plugin, f"claim {name} {problem} in the meantime")
             if current.is_reserved_for(pod.uid):
                 return None
-            if allocation is not None and current.allocation is not None:
-                return error(self._plugin, f"claim {name} was allocated elsewhere in the meantime")
-            if allocation is None and current.allocation is None:
-                return error(self._plugin, f"claim {name} got deallocated elsewhere in the meantime")
             steps = self._reserve(pod, current) if allocation is None else self._allocate(pod, current, allocation)
             outcome = yield from steps
             if outcome is None:
@@ -92,11 +92,28 @@ class ClaimWriter:
         assert allocation is not None  # the caller looked
         where = (meta.namespace, meta.name, meta.uid, meta.resource_version)
         is_first = not claim.status.reserved_for
-        outcome: Outcome = yield ReserveClaim(*where, allocation, consumer_of(pod.uid, pod.name), is_first)
+        outcome: Outcome = yield ReserveClaim(
+            *where, allocation, consumer_of(pod.uid, pod.name), is_first, claim.stored
+        )  # fmt: skip
         if not outcome.is_ok:
             return outcome
         self._claims.assume(self._claims.read(outcome.body))
         return None
+
+
+def _find_problem(
+    pod: PodInfo, current: ClaimInfo, decided: AllocationResult | None, was_allocated: bool
+) -> str | None:
+    """Return why the pod may not have the claim as it is now, None if it may."""
+    allocation = current.allocation
+    if was_allocated and allocation is None:
+        return "got deallocated elsewhere"
+    if allocation is None:
+        return None
+    # the node was chosen for the devices that were decided; others may be anywhere
+    is_ours = decided is not None and is_same_decision(allocation, decided)
+    is_open = was_allocated or current.is_reserved_for(pod.uid)
+    return None if is_ours and is_open else "was allocated elsewhere"
 
 
 # Yields commands; returns the outcome that failed, None when all went well.

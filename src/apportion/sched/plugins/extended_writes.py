@@ -84,8 +84,7 @@ class ExtendedClaimWriter:
 def delete_claim(claim: ClaimInfo) -> Sequence[Command]:
     """Return the commands that delete a claim of the scheduler's own."""
     meta = claim.meta
-    kept = tuple(f for f in meta.finalizers if f != FINALIZER)
     return (
-        ReleaseClaim(meta.namespace, meta.name, meta.uid, kept),
+        ReleaseClaim(meta.namespace, meta.name, meta.uid, FINALIZER),
         DeleteClaim(meta.namespace, meta.name, meta.uid),
     )

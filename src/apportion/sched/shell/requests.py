@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 import orjson
+from msgspec import Raw
 
 from apportion.api.extended_resources import EXTENDED_CLAIM
 from apportion.api.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
@@ -73,11 +74,10 @@ def _reserve(c: ReserveClaim, now: str) -> Request:
         meta = {"uid": c.uid, "resourceVersion": c.resource_version}
         first = {"metadata": meta, "status": {"reservedFor": [c.consumer]}}
         return Request("patch", CLAIMS, c.namespace, c.name, msgspec.json.encode(first), "status", MERGE_PATCH)
-    body = [
-        {"op": "test", "path": "/metadata/uid", "value": c.uid},
-        {"op": "test", "path": "/status/allocation/devices/results", "value": c.allocation.devices.results},
-        {"op": "add", "path": "/status/reservedFor/-", "value": c.consumer},
-    ]  # fmt: skip
+    tests: list[tuple[str, Any]] = [("/metadata/uid", c.uid)]
+    tests += [(path, Raw(value)) for path, value in c.stored] or [("/metadata/resourceVersion", c.resource_version)]
+    body = [{"op": "test", "path": path, "value": value} for path, value in tests]
+    body.append({"op": "add", "path": "/status/reservedFor/-", "value": c.consumer})
     return Request("patch", CLAIMS, c.namespace, c.name, msgspec.json.encode(body), "status", JSON_PATCH)
 
 
@@ -111,8 +111,8 @@ def _create_claim(c: CreateClaim, now: str) -> Request:
 
 
 def _release_claim(c: ReleaseClaim, now: str) -> Request:
-    body = orjson.dumps({"metadata": {"uid": c.uid, "finalizers": c.finalizers or None}})
-    return Request("patch", CLAIMS, c.namespace, c.name, body, content_type=MERGE_PATCH)
+    body = orjson.dumps({"metadata": {"uid": c.uid, "$deleteFromPrimitiveList/finalizers": [c.finalizer]}})
+    return Request("patch", CLAIMS, c.namespace, c.name, body, content_type=STRATEGIC_MERGE_PATCH)
 
 
 def _delete_claim(c: DeleteClaim, now: str) -> Request:

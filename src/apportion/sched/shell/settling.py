@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from apportion.api.allocations import is_same_decision
 from apportion.api.core import Pod
 from apportion.api.resource import ResourceClaim
 from apportion.api.storage import SELECTED_NODE, PersistentVolume, PersistentVolumeClaim
@@ -46,7 +47,7 @@ def _is_protected(c: AddClaimFinalizer, claim: ResourceClaim) -> bool:
 
 def _is_reserved(c: AllocateClaim | ReserveClaim, claim: ResourceClaim) -> bool:
     allocation = claim.status.allocation
-    is_ours = allocation is not None and allocation.devices.results == c.allocation.devices.results
+    is_ours = allocation is not None and is_same_decision(allocation, c.allocation)
     return is_ours and any(r.uid == c.consumer.uid for r in claim.status.reserved_for)
 
 

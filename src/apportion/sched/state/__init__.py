@@ -1,6 +1,7 @@
 """The scheduler's picture of the cluster, as columns. See README.md."""
 
-from apportion.sched.state.claims import ClaimInfo, ClaimStore, consumer_of
+from apportion.sched.state.claim_info import ClaimInfo, consumer_of
+from apportion.sched.state.claims import ClaimStore
 from apportion.sched.state.cluster import ClusterState, host_ports_of
 from apportion.sched.state.counts import Clause, DomainCounter, NamespaceScope, PodCounter
 from apportion.sched.state.labels import Bools, Int32s, LabelColumn

@@ -12,72 +12,9 @@ import msgspec
 from msgspec import Raw
 
 from apportion.alloc import ClaimInput, DeviceTable
-from apportion.api.extended_resources import EXTENDED_CLAIM
-from apportion.api.resource import (
-    AllocationResult,
-    ResourceClaimConsumerReference,
-    ResourceClaimSpec,
-    ResourceClaimStatus,
-)
-from apportion.api.view import OwnerReference, View
+from apportion.api.resource import AllocationResult, ResourceClaimSpec
+from apportion.sched.state.claim_info import ClaimInfo, decode_claim, find_stored
 from apportion.sched.state.interning import Interner
-
-
-class ClaimMeta(View):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    deletion_timestamp: str | None = None
-    annotations: dict[str, str] = {}
-    owner_references: tuple[OwnerReference, ...] = ()
-    finalizers: tuple[str, ...] = ()
-
-
-class ClaimHead(View):
-    """A claim whose spec is left as bytes, to be looked up among those met before."""
-
-    metadata: ClaimMeta = ClaimMeta()
-    spec: Raw = Raw(b"{}")
-    status: ResourceClaimStatus = ResourceClaimStatus()
-
-
-class ClaimInfo:
-    """One resource claim as read; never changed."""
-
-    __slots__ = ("input", "key", "meta", "status")
-
-    def __init__(self, meta: ClaimMeta, status: ResourceClaimStatus, claim: ClaimInput) -> None:
-        self.meta = meta
-        self.status = status
-        self.input = claim
-        self.key = f"{meta.namespace}/{meta.name}"
-
-    @property
-    def uid(self) -> str:
-        """The claim's uid: what holds its devices in the device table."""
-        return self.meta.uid
-
-    @property
-    def allocation(self) -> AllocationResult | None:
-        """The allocation in this version of the claim."""
-        return self.status.allocation
-
-    def is_reserved_for(self, pod_uid: str) -> bool:
-        """Return whether the pod with this uid may use the claim."""
-        return any(ref.uid == pod_uid for ref in self.status.reserved_for)
-
-    @property
-    def extended_owner(self) -> str | None:
-        """The uid of the pod whose extended resources the scheduler made this claim for."""
-        if self.meta.annotations.get(EXTENDED_CLAIM) != "true":
-            return None
-        owner = self.find_controller()
-        return owner.uid if owner is not None else None
-
-    def find_controller(self) -> OwnerReference | None:
-        """Return the owner that controls the claim."""
-        return next((o for o in self.meta.owner_references if o.controller), None)
 
 
 class PendingAllocation:
@@ -91,7 +28,6 @@ class PendingAllocation:
 
 
 RECENT_MAX: Final = 64
-_DECODE: Final = msgspec.json.Decoder(ClaimHead).decode
 _DECODE_SPEC: Final = msgspec.json.Decoder(ResourceClaimSpec).decode
 
 
@@ -126,11 +62,11 @@ class ClaimStore:
         return known
 
     def _decode(self, raw: bytes) -> ClaimInfo:
-        head = _DECODE(raw)
+        head = decode_claim(raw)
         spec_id = self._intern_spec(bytes(head.spec))
         meta = head.metadata
         claim = ClaimInput(meta.uid, meta.namespace, meta.name, self._specs[spec_id], spec_id)
-        return ClaimInfo(meta, head.status, claim)
+        return ClaimInfo(meta, head.status, claim, find_stored(head, raw))
 
     def _intern_spec(self, raw: bytes) -> int:
         spec_id = self._spec_ids.intern(raw)
@@ -274,8 +210,3 @@ def _is_older(claim: ClaimInfo, than: ClaimInfo) -> bool:
     """Compare resource versions; versions that are not numbers are taken as newer (they come in order)."""
     mine, other = claim.meta.resource_version, than.meta.resource_version
     return mine.isdigit() and other.isdigit() and int(mine) < int(other)
-
-
-def consumer_of(pod_uid: str, pod_name: str) -> ResourceClaimConsumerReference:
-    """Return the reservedFor entry of a pod."""
-    return ResourceClaimConsumerReference(resource="pods", name=pod_name, uid=pod_uid)

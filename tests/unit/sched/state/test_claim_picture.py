@@ -7,7 +7,7 @@ import pytest
 
 from apportion.alloc import DeviceTable, Features
 from apportion.api.resource import AllocationResult
-from apportion.sched.state.claims import ClaimInfo, ClaimStore
+from apportion.sched.state import ClaimInfo, ClaimStore
 
 KEY = "default/c"
 
