@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from apportion.api.feature_gates import FeatureGates
 from apportion.base import Clock, ConfigError, Rng
@@ -32,14 +33,15 @@ def build_scheduler(
     ``perf`` tells how long things took; with it there are metrics, and decisions are logged.
     """
     waiting_pods = WaitingPods(clock)
-    profiles = {p.name: _build(p, config, state, gates, rng, clock, waiting_pods) for p in config.profiles}
+    shared = Handle(state, gates, rng, clock, waiting_pods=waiting_pods)
+    profiles = {p.name: _build(p, config, shared) for p in config.profiles}
     queue = QueueConfig(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds)
     if any(e.filter_verb for e in config.extenders):
         for profile in profiles.values():  # nobody knows which event makes an extender change its mind
             event = ClusterEvent(WILDCARD, ActionType.ALL)
             profile.registrations.append(Registration(EXTENDER, event, hint_any_event))
     rng = rng.fork("tieBreak")
-    recorder = None if perf is None else Recorder(clock, perf)
+    recorder = None if perf is None else Recorder(clock, perf, shared.claim_metrics)
     return Scheduler(state, profiles, clock, rng, queue, preempts, waiting_pods, config.extenders, recorder)
 
 
@@ -61,15 +63,7 @@ def _make(where: str, name: str, handle: Handle) -> Plugin:
     return plugin
 
 
-def _build(
-    profile: ProfileConfig,
-    config: SchedulerConfig,
-    state: ClusterState,
-    gates: FeatureGates,
-    rng: Rng,
-    clock: Clock,
-    waiting_pods: WaitingPods,
-) -> Profile:
+def _build(profile: ProfileConfig, config: SchedulerConfig, shared: Handle) -> Profile:
     where = f"profile {profile.name}"
     try:
         sets = resolve_plugins(profile.plugins, {name: weight for name, (_, weight) in IN_TREE.items()})
@@ -77,10 +71,10 @@ def _build(
         raise ConfigError(f"{where}: {error}") from error
     plugins = {}
     for name in sets.names:
-        if name in GATED and not gates.enabled(GATED[name]):
+        if name in GATED and not shared.gates.enabled(GATED[name]):
             continue
         args = _args_of(profile, name, config)
-        handle = Handle(state, gates, rng.fork(name), clock, args, waiting_pods)
+        handle = replace(shared, rng=shared.rng.fork(name), args=args, profile=profile.name)
         plugins[name] = _make(where, name, handle)
     names = [plugin.name for plugin in plugins.values()]
     twice = next((n for n in names if names.count(n) > 1), None)

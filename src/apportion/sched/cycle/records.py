@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apportion.base import Clock
 from apportion.base.metrics import Counter, Histogram, Reading, exponential, render
+from apportion.sched.plugins import ClaimMetrics
 from apportion.sched.queue import QueuedPod
 from apportion.sched.state import PodInfo
 
@@ -25,10 +26,12 @@ _ATTEMPTS_MAX: Final = 15
 class Recorder:
     """Is told when attempts begin and end. A scheduler without one spends nothing on this."""
 
-    def __init__(self, clock: Clock, perf: Callable[[], float]) -> None:
+    def __init__(self, clock: Clock, perf: Callable[[], float], claims: ClaimMetrics | None = None) -> None:
+        """``claims``: what plugins count of claims."""
         self._clock = clock
         self._perf = perf
         self._begun: dict[str, float] = {}  # by uid: when the attempt began
+        self.claims = ClaimMetrics() if claims is None else claims
         self.attempts = Counter(
             "scheduler_schedule_attempts_total",
             "Attempts to schedule pods: scheduled, unschedulable (it fits nowhere) or error (something failed).",
@@ -131,7 +134,7 @@ class Recorder:
     def render(self, scheduler: "Scheduler") -> bytes:
         """Return all metrics of a scheduler as text."""
         own = [m for m in vars(self).values() if isinstance(m, Counter | Histogram)]
-        return render([*own, *_read_scheduler(scheduler)])
+        return render([*own, *self.claims, *_read_scheduler(scheduler)])
 
 
 def _read_scheduler(scheduler: "Scheduler") -> list[Reading]:

@@ -11,6 +11,7 @@ from apportion.api.resource import DeviceRequestAllocationResult
 from apportion.api.view import Condition
 from apportion.base import Clock, parse_time
 from apportion.sched.framework import CommandGenerator, EmitEvent, Status, Wait, error
+from apportion.sched.plugins.claim_metrics import ERROR, FAILED, SUCCESS, TIMEOUT, ClaimMetrics, list_drivers
 from apportion.sched.state import ClaimInfo, ClusterState, PodInfo
 
 
@@ -56,8 +57,12 @@ def _conditions_of(claim: ClaimInfo, result: DeviceRequestAllocationResult) -> I
 class BindingConditions:
     """Waits until the devices of a pod's claims are ready, at most ``timeout_s`` after they were allocated."""
 
-    def __init__(self, state: ClusterState, clock: Clock, plugin: str, timeout_s: float) -> None:
+    def __init__(
+        self, state: ClusterState, clock: Clock, plugin: str, timeout_s: float, metrics: ClaimMetrics, profile: str
+    ) -> None:
         self._claims = state.claims
+        self._metrics = metrics
+        self._profile = profile
         self._clock = clock
         self._plugin = plugin
         self._timeout_s = timeout_s
@@ -82,7 +87,29 @@ class BindingConditions:
             return None
         note = f"waiting for binding conditions for device on node {node}"
         yield EmitEvent(pod.namespace, pod.name, pod.uid, "Normal", "BindingConditionsPending", "Scheduling", note)
+        begun_s = self._clock.now()
         deadline_s = min(self._deadline_s(c) for c in current if has_conditions(c))
+        status = yield from self._wait_until(claims, deadline_s)
+        for claim in current:
+            self._count(claim, self._clock.now() - begun_s, deadline_s)
+        return status
+
+    def _count(self, claim: ClaimInfo, waited_s: float, deadline_s: float) -> None:
+        """Count how the wait for one claim ended; one that was given up because of another is not counted."""
+        current = self._claims.find(claim.key)
+        drivers = list_drivers(claim.allocation)
+        if current is None or current.uid != claim.uid or current.allocation is None:
+            return self._metrics.count_wait(self._profile, drivers, ERROR, waited_s)
+        readiness = find_readiness(current)
+        if readiness.failure is not None:
+            self._metrics.count_wait(self._profile, drivers, FAILED, waited_s)
+        elif readiness.is_ready:
+            self._metrics.count_wait(self._profile, drivers, SUCCESS, waited_s)
+        elif self._clock.now() >= deadline_s:
+            self._metrics.count_wait(self._profile, drivers, TIMEOUT, waited_s)
+        return None
+
+    def _wait_until(self, claims: Sequence[ClaimInfo], deadline_s: float) -> CommandGenerator:
         while True:
             status, is_ready = self._look(claims)
             if status is not None or is_ready:

@@ -66,9 +66,14 @@ class DynamicResources:
         self._allocator = Allocator(handle.state.devices, args.steps_max)
         self._columns = DeviceColumns(handle.state, self._allocator)
         self._writer = ClaimWriter(handle.state, self.name, has_conditions)
-        self._conditions = BindingConditions(handle.state, handle.clock, self.name, args.binding_timeout_s)
+        metrics = handle.claim_metrics
+        self._conditions = BindingConditions(
+            handle.state, handle.clock, self.name, args.binding_timeout_s, metrics, handle.profile
+        )
         self._extended = ExtendedRequests(handle.state)
-        self._extended_writer = ExtendedClaimWriter(handle.state, self._writer, handle.clock, handle.rng, self.name)
+        self._extended_writer = ExtendedClaimWriter(
+            handle.state, self._writer, handle.clock, handle.rng, self.name, metrics
+        )
         self._footprints = Footprints(handle.state, self._allocator, self.name)
         self._events = ClaimEvents(handle.state, self.name)
 

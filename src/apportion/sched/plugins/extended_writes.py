@@ -21,6 +21,7 @@ from apportion.sched.framework import (
     Wait,
     error,
 )
+from apportion.sched.plugins.claim_metrics import ClaimMetrics
 from apportion.sched.plugins.claim_writes import FINALIZER, ClaimWriter
 from apportion.sched.plugins.extended_claims import ExtendedClaim
 from apportion.sched.state import ClaimInfo, ClusterState, PodInfo
@@ -31,7 +32,10 @@ WATCH_TIMEOUT_S: Final = 120.0
 class ExtendedClaimWriter:
     """Makes the claim, has it allocated like any other, and records it."""
 
-    def __init__(self, state: ClusterState, writer: ClaimWriter, clock: Clock, rng: Rng, plugin: str) -> None:
+    def __init__(
+        self, state: ClusterState, writer: ClaimWriter, clock: Clock, rng: Rng, plugin: str, metrics: ClaimMetrics
+    ) -> None:
+        self._metrics = metrics
         self._claims = state.claims
         self._writer = writer
         self._clock = clock
@@ -46,6 +50,7 @@ class ExtendedClaimWriter:
             pod.namespace, prefix + self._rng.suffix(), prefix, pod.name, pod.uid, claim.variant.spec
         )  # fmt: skip
         outcome: Outcome = yield command
+        self._metrics.count_create(outcome.is_ok)
         if not outcome.is_ok:
             return error(self._plugin, f"create claim for extended resources: {outcome.message}")
         created = claim.created = self._claims.read(outcome.body)

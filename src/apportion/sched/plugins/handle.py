@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from apportion.api.feature_gates import FeatureGates
 from apportion.base import Clock, Rng
 from apportion.sched.framework import WaitingPods
+from apportion.sched.plugins.claim_metrics import ClaimMetrics
 from apportion.sched.state import ClusterState
 
 
@@ -19,3 +20,5 @@ class Handle:
     clock: Clock
     args: Mapping[str, object] = field(default_factory=dict)
     waiting_pods: WaitingPods | None = None  # those that Permit plugins hold
+    profile: str = ""
+    claim_metrics: ClaimMetrics = field(default_factory=ClaimMetrics)

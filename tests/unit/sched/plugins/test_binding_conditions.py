@@ -130,6 +130,47 @@ def test_a_claim_that_loses_its_devices_meanwhile_ends_the_wait() -> None:
     assert bench.message_of("p") == "claim c got deallocated elsewhere in the meantime"
 
 
+def metrics_of(bench: Bench) -> dict[str, float]:
+    """Return the counts of waits by status, and how many were timed."""
+    recorder = bench.scheduler.recorder
+    assert recorder is not None
+    lines = [line.rsplit(" ", 1) for line in recorder.render(bench.scheduler).decode().splitlines()]
+    labels = f'{{profile="default-scheduler",driver="{DRIVER}",status="'
+    names = ("allocations_total", "wait_duration_seconds_count", "wait_duration_seconds_sum")
+    prefixes = {f"scheduler_dra_bindingconditions_{name}{labels}": name for name in names}
+    return {
+        f"{name} {line[len(prefix) : -2]}": float(value)
+        for line, value in lines
+        for prefix, name in prefixes.items()
+        if line.startswith(prefix)
+    }
+
+
+@pytest.mark.parametrize("outcome", ["success", "failed", "timeout", "error"])
+def test_waits_are_counted_by_outcome(outcome: str) -> None:
+    bench = bench_with(pod_tree("other"))
+    gates = FeatureGates.parse("")
+    bench.scheduler = build_scheduler(config(), bench.state, gates, bench.clock, Rng(0), perf=lambda: 0.0)
+    bench.shell = Shell(bench.scheduler, bench.transport, bench.clock)
+    bench.shell.start()
+    bench.deliver()
+    bench.put("pods", pod_tree("p", **CLAIMED))
+    bench.run()
+    assert metrics_of(bench) == {}
+    bench.clock.advance_to(bench.clock.now() + 3)
+    if outcome == "timeout":
+        wait(bench, 600)
+    elif outcome == "error":
+        bench.put("resourceclaims", {**find(bench, "resourceclaims", "c"), "status": {}})
+        bench.run()
+    else:
+        report(bench, "attached" if outcome == "success" else "broken")
+    waited = {f"allocations_total {outcome}": 1, f"wait_duration_seconds_count {outcome}": 1}
+    found = metrics_of(bench)
+    assert found.pop(f"wait_duration_seconds_sum {outcome}") == (603 if outcome == "timeout" else 3)
+    assert found == waited
+
+
 def test_a_share_is_looked_up_by_its_id() -> None:
     bench = bench_with(device={**ATTACHED, "allowMultipleAllocations": True})
     report(bench, "attached", shareID="another")

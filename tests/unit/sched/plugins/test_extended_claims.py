@@ -3,10 +3,14 @@ from typing import Any
 import pytest
 from builders import Bench, node_tree, pod_tree
 
+from apportion.api.feature_gates import FeatureGates
+from apportion.base import Rng
 from apportion.client import Request, Response
 from apportion.client.memory import OnDone
+from apportion.sched.cycle.build import build_scheduler
 from apportion.sched.explain import NodeScores, advise, judge
-from apportion.sched.framework.config import read_config
+from apportion.sched.framework.config import SchedulerConfig, read_config
+from apportion.sched.shell import Shell
 
 DRIVER, GPU = "d.example.com", "example.com/gpu"
 IMPLICIT = "deviceclass.resource.kubernetes.io/gpus"
@@ -142,6 +146,32 @@ def test_what_fails_on_the_way_leaves_no_claim(monkeypatch: pytest.MonkeyPatch, 
     assert bench.node_of("p") == "" and claims(bench) == []
     wait(bench, 30)
     assert bench.node_of("p") == "n1" and len(claims(bench)) == 1
+
+
+def test_claims_made_and_not_made_are_counted() -> None:
+    bench = bench_with(devices=1)
+    scheduler = build_scheduler(
+        SchedulerConfig(), bench.state, FeatureGates.parse(""), bench.clock, Rng(0), perf=lambda: 0.0
+    )
+    bench.scheduler, bench.shell = scheduler, Shell(scheduler, bench.transport, bench.clock)
+    bench.shell.start()
+    bench.deliver()
+    submit, failures = bench.transport.submit, [1]
+
+    def flaky(request: Request, on_done: OnDone) -> None:
+        if (request.verb, request.resource) == ("create", "resourceclaims") and failures:
+            failures.pop()
+            on_done(Response(403, message="no"))
+        else:
+            submit(request, on_done)
+
+    bench.transport.submit = flaky  # type: ignore[method-assign]
+    run(bench, asking("p"))
+    wait(bench, 30)
+    assert bench.node_of("p") == "n1" and scheduler.recorder is not None
+    lines = scheduler.recorder.render(scheduler).decode().splitlines()
+    for status in ("success", "failure"):
+        assert f'scheduler_resourceclaim_creates_total{{status="{status}"}} 1' in lines
 
 
 def test_a_claim_left_over_from_an_earlier_attempt_is_deleted_first() -> None:
