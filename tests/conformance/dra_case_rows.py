@@ -14,6 +14,7 @@ import msgspec
 import yaml
 
 from apportion.alloc import Allocator, ClaimInput, DeviceTable, Features
+from apportion.alloc.features import STORED_EXPRESSIONS
 from apportion.api.decode import decode_as
 from apportion.api.resource import (
     AllocationResult,
@@ -205,6 +206,8 @@ def _class(name: str, given: Any) -> Tree:
         "selectors": [{"cel": {"expression": e}} for e in where],
         "config": [{"opaque": _config(c)["opaque"]} for c in short.get("config", [])],
     }
+    if "serves" in short:
+        spec["extendedResourceName"] = short["serves"]
     return {"metadata": {"name": name}, "spec": spec}
 
 
@@ -307,6 +310,16 @@ def _terms(allocation: AllocationResult) -> dict[str, list[str]] | None:
 # ---- rows about expressions and amounts -------------------------------------------------------------------
 
 
+# what is stored is understood whatever the gates; what is new, by the gates
+ENVIRONMENTS = {
+    "stored": STORED_EXPRESSIONS,
+    "new": CelFeatures(list_type_attributes=False, consumable_capacity=False),
+    "new-lists": CelFeatures(list_type_attributes=True, consumable_capacity=False),
+    "new-shares": CelFeatures(list_type_attributes=False, consumable_capacity=True),
+    "new-both": CelFeatures(list_type_attributes=True, consumable_capacity=True),
+}
+
+
 def _facts(short: Tree) -> Any:
     has = {k: {"ints": list(range(v["numbers"]))} if isinstance(v, dict) and "numbers" in v else v
            for k, v in short.get("has", {}).items()}  # fmt: skip
@@ -315,12 +328,18 @@ def _facts(short: Tree) -> Any:
 
 
 def find_expression_problems(row: Mapping[str, Any]) -> list[str]:
-    """Run a row about an expression: ``gives`` and ``cost``, ``fails`` at run time, or ``refuses`` to compile."""
+    """Run a row about an expression: ``gives`` and ``cost``, ``fails`` at run time, or ``refuses`` to compile.
+
+    ``max`` is the estimate that the API server makes; ``in`` names an environment, see `ENVIRONMENTS`.
+    """
     features = CelFeatures(list_type_attributes=row.get("lists", False), consumable_capacity=row.get("shares", True))
+    features = ENVIRONMENTS[row["in"]] if "in" in row else features
     try:
         selector = compile_selector(row["expr"], features)
     except CompileError as error:
         return [] if row.get("refuses") and row["refuses"] in str(error) else [str(error)]
+    if "refuses" in row or row.get("max", selector.max_cost) != selector.max_cost:
+        return [f"compiled, with an estimate of {selector.max_cost}"]
     verdict = selector.evaluate(_facts(row["device"]))
     if "fails" in row:
         return [] if verdict.error is not None and row["fails"] in verdict.error else [str(verdict)]
@@ -336,7 +355,7 @@ def find_amount_problems(row: Mapping[str, Any]) -> list[str]:
     if not row.get("none"):
         expected = {"gives": [["d"]], "results": [{"consumedCapacity": {"m": row["gives"]}}]}
     slices = [{"devices": [{"d": {"multi": True, "cap": {"m": row["policy"]}}}]}]
-    return find_problems({"slices": slices, "claims": [[ask]], **expected})
+    return find_problems({"slices": slices, "claims": [[ask]], "held": row.get("held", []), **expected})
 
 
 def find_taint_problems(row: Mapping[str, Any]) -> list[str]:

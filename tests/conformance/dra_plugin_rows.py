@@ -2,9 +2,12 @@
 
 A row: ``nodes`` (n1), ``slices`` and ``classes`` as in ``dra_case_rows``; ``claims`` by name with ``ask``, ``has``
 (pool/device that it has), ``users``, ``for`` (the pod it was made for); ``pods`` by name with ``uses`` (claims by name)
-or ``made`` (entry of the spec: claim). Expected: ``then`` (node, or part of the message), ``told`` (an earlier event),
-``held-back`` (the text of PreEnqueue), ``devices``, ``users``, ``finalizers``, ``timed`` by claim, ``scores``,
-``takes`` and ``footprint`` (node-allocatable resources) by pod.
+or ``made`` (entry of the spec: claim), ``wants`` (extended resources) or ``whole`` (requests of the pod as a whole);
+``room`` is what nodes list beside cpu and memory. ``meanwhile`` is what somebody makes of a claim just before the
+scheduler first writes it, ``refuses`` how often a kind of write is forbidden. Expected: ``then`` (node, or part of the
+message), ``told`` (an earlier event), ``held-back`` (the text of PreEnqueue), ``devices``, ``users``, ``finalizers``,
+``timed`` by claim, ``scores`` (``normal``: of 100), ``takes`` and ``footprint`` (node-allocatable resources) by pod,
+``writes``: how often claims are written, ``left``: how many claims there are at the end.
 """
 
 import sys
@@ -17,7 +20,7 @@ from dra_case_rows import Tree, _claim, _class, _slice
 from apportion.alloc import Features
 from apportion.api.feature_gates import FeatureGates
 from apportion.base import Rng, VirtualClock
-from apportion.client import MemoryTransport
+from apportion.client import MemoryTransport, OnDone, Request, Response
 from apportion.sched.cycle.build import build_scheduler
 from apportion.sched.explain import judge
 from apportion.sched.explain.judgement import NodeScores
@@ -28,15 +31,50 @@ from apportion.sched.state import ClusterState
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "sched"))
 from builders import Bench, node_tree, pod_tree
 
+WRITES = {
+    "claim": ("create", "resourceclaims", ""),
+    "finalizer": ("patch", "resourceclaims", ""),
+    "allocation": ("patch", "resourceclaims", "status"),
+    "pod status": ("patch", "pods", "status"),
+    "binding": ("create", "pods", "binding"),
+}
+
+
+class RowTransport(MemoryTransport):
+    """Refuses writes, or has somebody else write first, as a row says."""
+
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.keep_events = True
+        self.claim_writes = 0
+        self._refuses = {WRITES[what]: count for what, count in row.get("refuses", {}).items()}
+        self._meanwhile: dict[str, Tree] = dict(row.get("meanwhile", {}))
+
+    def submit(self, request: Request, on_done: OnDone) -> None:
+        """Send a request, or refuse it."""
+        is_condition = b"PodScheduled" in request.body
+        what = (request.verb, request.resource, request.subresource)
+        if request.resource == "resourceclaims" and request.verb == "patch":
+            self.claim_writes += 1
+            short = self._meanwhile.pop(request.name, None)
+            if short is not None:
+                self.put("resourceclaims", _make_claim(request.name, short, 0))
+        if self._refuses.get(what, 0) and not is_condition:
+            self._refuses[what] -= 1
+            self._answers.append((on_done, Response(403, message="not allowed")))
+        else:
+            super().submit(request, on_done)
+
 
 class RowBench(Bench):
     """A bench with the gates and arguments of a row."""
 
+    transport: RowTransport
+
     def __init__(self, row: Mapping[str, Any]) -> None:
         gates = FeatureGates.parse(row.get("gates", ""))
         self.clock = VirtualClock()
-        self.transport = MemoryTransport()
-        self.transport.keep_events = True
+        self.transport = RowTransport(row)
         self.state = ClusterState(Features.from_gates(gates.as_dict()))
         self.scheduler = build_scheduler(_config(row), self.state, gates, self.clock, Rng(0))
         self.shell = Shell(self.scheduler, self.transport, self.clock)
@@ -90,13 +128,16 @@ def _make_pod(name: str, short: Tree) -> Tree:
     entries += [{"name": entry, "resourceClaimTemplateName": "t"} for entry in short.get("made", {})]
     made = [{"name": entry, "resourceClaimName": claim} for entry, claim in short.get("made", {}).items()]
     status = {"resourceClaimStatuses": made}
-    return pod_tree(name, resourceClaims=entries, status=status)
+    more = {"resources": {"requests": short["whole"]}} if "whole" in short else {}
+    requests = {"cpu": "1", **short.get("wants", {})}
+    containers = [{"name": "c", "image": "i", "resources": {"requests": requests}}]
+    return pod_tree(name, resourceClaims=entries, status=status, containers=containers, **more)
 
 
 def find_plugin_problems(row: Mapping[str, Any]) -> list[str]:
     """Run a row; return what is not as expected."""
     bench = RowBench(row)
-    bench.put("nodes", *(node_tree(name) for name in row.get("nodes", ["n1"])))
+    bench.put("nodes", *(node_tree(name, extra=row.get("room", {})) for name in row.get("nodes", ["n1"])))
     classes = {"a": 'device.driver == "a"', **row.get("classes", {})}
     bench.put("deviceclasses", *(_class(name, given) for name, given in classes.items()))
     bench.put("resourceslices", *(_slice(given, i) for i, given in enumerate(row.get("slices", []))))
@@ -108,15 +149,21 @@ def find_plugin_problems(row: Mapping[str, Any]) -> list[str]:
         bench.run()
         bench.clock.advance_to(bench.clock.now() + 2)
         bench.scheduler.flush()
+    counts = {"writes": bench.transport.claim_writes, "left": len(list(bench.transport.trees("resourceclaims")))}
+    problems += [f"{what}: {found}" for what, found in counts.items() if row.get(what, found) != found]
     return [*problems, *_compare_pods(row, bench), *_compare_claims(row, bench)]
 
 
 def _compare_scores(row: Mapping[str, Any], bench: Bench, pods: Mapping[str, Tree]) -> Iterator[str]:
-    for name, wanted in row.get("scores", {}).items():
-        judged = judge(bench.scheduler, bench.state.reader.read_tree(pods[name])).nodes
-        found = {n: j.raw["DynamicResources"] for n, j in judged.items() if isinstance(j, NodeScores)}
-        if found != wanted:
-            yield f"scores of {name}: {found}"
+    for what in ("scores", "normal"):
+        for name, wanted in row.get(what, {}).items():
+            judged = judge(bench.scheduler, bench.state.reader.read_tree(pods[name])).nodes
+            scores = {n: j for n, j in judged.items() if isinstance(j, NodeScores)}
+            weight = 1 if what == "scores" else 2  # the weight of the plugin in the default profile
+            parts = {n: (j.raw if what == "scores" else j.weighted)["DynamicResources"] for n, j in scores.items()}
+            found = {n: part // weight for n, part in parts.items()}
+            if found != wanted:
+                yield f"{what} of {name}: {found}"
 
 
 def _compare_pods(row: Mapping[str, Any], bench: Bench) -> Iterator[str]:

@@ -18,6 +18,7 @@ from dra_case_rows import (
     find_taint_problems,
     read_rows,
 )
+from dra_claim_rows import find_claim_problems
 from dra_plugin_rows import find_plugin_problems
 
 from apportion.alloc import (
@@ -53,6 +54,8 @@ ROWS = [row for file in FILES for row in read_rows(file)]
 EXPRESSIONS = read_rows("cel.yaml")
 PLUGIN = read_rows("plugin.yaml")
 TAINT_RULES = read_rows("taint_rules.yaml")
+CLAIM_RULES = read_rows("claim_rules.yaml")
+ALL_ROWS = [*ROWS, *EXPRESSIONS, *PLUGIN, *TAINT_RULES, *CLAIM_RULES]
 Patch = pytest.MonkeyPatch
 ROOT = Path(__file__).parents[2]
 INVENTORY = FOLDER / "inventory.yaml"
@@ -78,8 +81,13 @@ def test_pods_and_claims_end_so(row: dict[str, Any]) -> None:
     assert find_plugin_problems(row) == []
 
 
+@pytest.mark.parametrize("row", [pytest.param(r, id=r["name"]) for r in CLAIM_RULES])
+def test_claims_are_whose_they_are(row: dict[str, Any]) -> None:
+    assert find_claim_problems(row) == []
+
+
 def test_names_are_given_once() -> None:
-    names = Counter(r["name"] for r in [*ROWS, *EXPRESSIONS, *TAINT_RULES, *PLUGIN])
+    names = Counter(r["name"] for r in ALL_ROWS)
     assert [name for name, count in names.items() if count > 1] == []
 
 
@@ -226,4 +234,4 @@ def test_the_inventory_names_rows_and_tests_that_are_there() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     in_inventory = {name for s in yaml.safe_load(INVENTORY.read_text()).values() for name in s["scenarios"]}
-    assert {r["name"] for r in [*ROWS, *EXPRESSIONS, *TAINT_RULES, *PLUGIN]} <= in_inventory
+    assert {r["name"] for r in ALL_ROWS} <= in_inventory

@@ -106,3 +106,18 @@ def test_expression_problem_covers_compilation_and_cost() -> None:
 def test_compiled_expressions_are_shared_and_failures_are_not_kept() -> None:
     assert compile_selector("1 == 1") is compile_selector("1 == 1")
     assert compile_selector("1 == 1") is not compile_selector("1 == 1", CelFeatures(list_type_attributes=True))
+
+
+def test_the_oldest_compiled_expression_goes_first() -> None:
+    first, second = compile_selector("0 == 0"), compile_selector("1 == 1")
+    for number in range(2, 1024):
+        compile_selector(f"{number} == {number}")
+    assert compile_selector("0 == 0") is first  # used again, so that the second is the oldest now
+    compile_selector("1024 == 1024")
+    assert compile_selector("0 == 0") is first and compile_selector("1 == 1") is not second
+
+
+def test_an_expression_that_fails_is_compiled_anew() -> None:
+    for _ in range(2):
+        with pytest.raises(CompileError):
+            compile_selector("this is wrong")

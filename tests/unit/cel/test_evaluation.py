@@ -83,6 +83,25 @@ def test_missing_key_comes_with_a_hint_once() -> None:
     assert "guard" not in str(compile_selector("1 / 0 == 1").evaluate(PLAIN).error)
 
 
+@pytest.mark.parametrize(
+    ("expression", "has_hint"),
+    [
+        ('device.attributes["d"].missing == 1', True),
+        ('device.capacity["d"]["missing"].isInteger()', True),
+        ('{"a": 1}["b"] == 1', True),
+        ("[1][2] == 1", False),
+        ('quantity("x").isInteger()', False),
+    ],
+)
+def test_only_a_missing_key_comes_with_a_hint(expression: str, has_hint: bool) -> None:
+    error = compile_selector(expression).evaluate(PLAIN).error
+    assert error is not None and ("orValue()" in error) is has_hint
+
+
+def test_an_answer_comes_without_a_hint() -> None:
+    assert compile_selector("true").evaluate(PLAIN).error is None
+
+
 def test_qualified_names_and_list_values() -> None:
     facts = device_facts(
         "d",

@@ -72,6 +72,8 @@ class ClaimEvents:
 
     def _hint_pod(self, pod: PodInfo, old: object, new: object) -> Hint:
         updated = new if isinstance(new, PodInfo) else pod
+        if updated.uid != pod.uid:
+            return Hint.SKIP
         return Hint.SKIP if find_claims(self._state, updated).problem is not None else Hint.QUEUE
 
 

@@ -75,3 +75,12 @@ def test_a_pod_gets_its_claims(known: tuple[str, ...], wanted: Hint) -> None:
     for name in known:
         bench.state.claims.apply(read(bench, name))
     assert events._hint_pod(pod, None, pod) is wanted
+    assert events._hint_pod(pod, None, "no pod") is wanted
+
+
+def test_what_another_pod_gets_is_not_for_this_one() -> None:
+    bench, events = make()
+    bench.state.claims.apply(read(bench, "c"))
+    pod, other = (bench.state.reader.read_tree(pod_tree(name, **USING)) for name in ("p", "q"))
+    assert events._hint_pod(pod, None, pod) is Hint.QUEUE
+    assert events._hint_pod(pod, None, other) is Hint.SKIP

@@ -119,6 +119,49 @@ def test_what_is_gathered_of_an_allocation(
         assert (usage[0].is_exclusive("d0"), usage[0].sum_consumed_nano("d0")) == expected
 
 
+@pytest.mark.parametrize("is_pending", [False, True])
+@pytest.mark.parametrize(("gate", "exclusive"), [(True, [True, False, False]), (False, [True, True, True])])
+def test_what_is_gathered_of_several_devices(gate: bool, exclusive: list[bool], is_pending: bool) -> None:
+    store, table = make(Features(consumable_capacity=gate))
+    results: list[dict[str, Any]] = [
+        {"device": "d0"},
+        {"device": "d1", "shareID": "s"},
+        {"device": "d2", "shareID": "t", "consumedCapacity": {"m": "1"}},
+    ]
+    tree = {"devices": {"results": [{"request": "r", "driver": "d", "pool": "p", **r} for r in results]}}
+    given = msgspec.convert(tree, AllocationResult)
+    store.apply(claim(store, has=None if is_pending else given))
+    if is_pending:
+        store.signal_pending(KEY, "u", given)
+    (pool,) = table.get_pools()
+    assert [pool.usage.is_exclusive(r["device"]) for r in results] == exclusive
+    assert pool.usage.sum_consumed_nano("d2") == ({"m": 10**9} if gate else {})
+
+
+def test_what_is_signalled_does_not_replace_what_is_there() -> None:
+    store, table = make()
+    store.apply(claim(store))
+    store.signal_pending(KEY, "u", allocation("d0"))
+    store.signal_pending(KEY, "u", allocation("d1"))
+    assert held(table) == ["d0"]
+
+
+def test_nothing_is_removed_where_nothing_is_on_its_way() -> None:
+    store, table = make()
+    store.apply(claim(store, has=allocation()))
+    assert not store.remove_pending(KEY, "u", force=False) and not store.remove_pending(KEY, "u", force=True)
+    assert held(table) == ["d0"]
+
+
+def test_what_is_on_its_way_is_found_until_it_is_removed() -> None:
+    store, _ = make()
+    assert store.find_pending("u") is None
+    store.signal_pending(KEY, "u", allocation())
+    assert store.find_pending("u") is not None
+    store.remove_pending(KEY, "u", force=False)
+    assert store.find_pending("u") is None
+
+
 def test_listeners_hear_of_every_version_until_they_stop() -> None:
     store, _ = make()
     heard: list[int] = []
