@@ -1,6 +1,7 @@
 """Device allocation: claims + pools + taken devices give results. Pure search, no I/O."""
 
 from apportion.alloc.allocator import Allocator, Answer, ClaimInput, Problem
+from apportion.alloc.class_counts import ClassCounts
 from apportion.alloc.explanation import (
     ClaimExplanation,
     ConstraintExplanation,
@@ -17,6 +18,7 @@ __all__ = [
     "Answer",
     "ClaimExplanation",
     "ClaimInput",
+    "ClassCounts",
     "ConstraintExplanation",
     "DeviceTable",
     "DriverTotals",

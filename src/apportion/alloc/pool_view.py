@@ -52,13 +52,14 @@ class PoolState(NamedTuple):
 class PoolView:
     """The devices of a pool that a node can use, by position in first-fit order."""
 
-    __slots__ = ("_state", "devices", "fault", "has_binding_conditions", "pool", "position", "shape")
+    __slots__ = ("_state", "devices", "fault", "has_binding_conditions", "pool", "position", "published", "shape")
 
     def __init__(self, pool: Pool, targets: Sequence[tuple[PublishedSlice, int]], shapes: ShapeIndex) -> None:
         self.pool = pool
         devices = list_devices(targets)
         self.has_binding_conditions = any(d.signature.has_binding_conditions for d in devices)
         self.fault = _find_fault(pool, len(targets), [d.name for d in devices])
+        self.published = devices
         self.devices = devices if self.fault is None else ()
         self.position = {d.name: i for i, d in enumerate(self.devices)}
         content = pool.content

@@ -1,11 +1,13 @@
 """NodeResourcesBalancedAllocation: prefers nodes whose resources are used evenly once the pod is there."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from apportion.sched.framework.columns import MAX_NODE_SCORE, Scored
+from apportion.sched.plugins.device_counts import NATIVE, NO_COUNTS, DeviceCountColumn, DeviceCounts, Room, have_changed
 from apportion.sched.plugins.handle import Handle
 from apportion.sched.plugins.scoring_strategy import read_resources
 from apportion.sched.state import Int64s, NodeTable, PodInfo, Usage
@@ -24,6 +26,8 @@ class NodeResourcesBalancedAllocation:
     def __init__(self, handle: Handle) -> None:
         self._nodes = handle.state.nodes
         self._resources = read_resources(handle.args.get("resources"), "NodeResourcesBalancedAllocationArgs.resources")
+        is_on = handle.gates.enabled("DRAExtendedResource")
+        self._device_counts = DeviceCounts(handle.state, is_on, self._resources)
         self._columns: dict[tuple[int, ...], BalanceScore] = {}
 
     def pre_score(self, pod: PodInfo, state: object) -> "BalanceScore | None":
@@ -36,33 +40,40 @@ class NodeResourcesBalancedAllocation:
         if column is None:
             if len(self._columns) >= _COLUMNS_MAX:
                 self._columns.clear()
-            column = self._columns[key] = BalanceScore(self._nodes, self._resources, pod.usage)
+            counts = self._device_counts.find(pod.usage.requests)
+            column = self._columns[key] = BalanceScore(self._nodes, self._resources, pod.usage, counts)
         return column
 
 
 class BalanceScore(Scored):
     """How evenly the resources are used with the pod, compared with how evenly they are without it."""
 
-    __slots__ = ("_cursor", "_nodes", "_terms")
+    __slots__ = ("_by_devices", "_cursor", "_nodes", "_terms")
 
-    def __init__(self, nodes: NodeTable, resources: tuple[tuple[str, int], ...], usage: Usage) -> None:
+    def __init__(
+        self,
+        nodes: NodeTable,
+        resources: tuple[tuple[str, int], ...],
+        usage: Usage,
+        counts: Mapping[str, DeviceCountColumn] = NO_COUNTS,
+    ) -> None:
         super().__init__(pointwise=True)
         self._nodes = nodes
         requests = dict(usage.requests)
-        native = ("cpu", "memory", "ephemeral-storage")
         self._terms = [
-            (nodes.resource_id(name), requests.get(name, 0))
+            (Room(nodes, nodes.resource_id(name), counts.get(name)), requests.get(name, 0))
             for name, _ in resources
-            if name in native or requests.get(name)
+            if name in NATIVE or requests.get(name)
         ]
+        self._by_devices = [room for room, _ in self._terms if room.has_counts]
         self._compute()
 
     def _compute(self) -> None:
         nodes = self._nodes
         self._cursor = nodes.usage.head
-        ids = [i for i, _ in self._terms]
         added = np.array([[v] for _, v in self._terms], np.int64)
-        allocatable, requested = nodes.allocatable[ids], nodes.requested[ids]
+        rooms = [room.everywhere(nodes.requested) for room, _ in self._terms]
+        allocatable, requested = np.array([a for a, _ in rooms]), np.array([r for _, r in rooms])
         before = _evenness(allocatable, requested)
         after = _evenness(allocatable, requested + added)
         self.raw = (_HALF + (_HALF + after - before) / 2).astype(np.int64)
@@ -71,10 +82,9 @@ class BalanceScore(Scored):
         nodes = self._nodes
         before: list[float] = []
         after: list[float] = []
-        for resource, added in self._terms:
-            allocatable = int(nodes.allocatable[resource, row])
+        for room, added in self._terms:
+            allocatable, requested = room.at(row, nodes.requested)
             if allocatable:
-                requested = int(nodes.requested[resource, row])
                 before.append(min(requested / allocatable, 1.0))
                 after.append(min((requested + added) / allocatable, 1.0))
         return int(_HALF + (_HALF + _evenness_of(after) - _evenness_of(before)) / 2)
@@ -82,6 +92,10 @@ class BalanceScore(Scored):
     def refresh(self) -> None:
         """Bring ``raw`` up to date; only rows whose pods or node changed are scored again."""
         nodes = self._nodes
+        if self._by_devices and have_changed(self._by_devices):
+            self._compute()
+            self.stamp += 1
+            return
         if self._cursor == nodes.usage.head:
             return
         rows = nodes.usage.since(self._cursor, 32)

@@ -10,6 +10,7 @@ from apportion.api.resource import DeviceClass
 from apportion.sched.framework.columns import RowGroups
 from apportion.sched.framework.plugin import PreFilterResult
 from apportion.sched.framework.status import Code, Status
+from apportion.sched.plugins.device_counts import DeviceCounts
 from apportion.sched.plugins.handle import Handle
 from apportion.sched.plugins.scoring_strategy import AllocationScore, ScoringStrategy, read_strategy
 from apportion.sched.queue import DEVICE_CLASS, ActionType, ClusterEvent, Hint, Registration
@@ -28,6 +29,8 @@ class NodeResourcesFit:
         self._state = handle.state
         self._nodes = handle.state.nodes
         self._strategy: ScoringStrategy = read_strategy(handle.args)
+        is_on = handle.gates.enabled("DRAExtendedResource")
+        self._device_counts = DeviceCounts(handle.state, is_on, self._strategy.resources)
         self._ignored = frozenset(_strings(handle.args.get("ignoredResources")))
         self._ignored_groups = frozenset(_strings(handle.args.get("ignoredResourceGroups")))
         self._filters: dict[tuple[int, frozenset[int]], FitColumn] = {}
@@ -59,7 +62,8 @@ class NodeResourcesFit:
         if column is None:
             if len(self._scores) >= _COLUMNS_MAX:
                 self._scores.clear()
-            column = self._scores[key] = AllocationScore(self._nodes, self._strategy, pod.usage)
+            counts = self._device_counts.find(pod.usage.requests)
+            column = self._scores[key] = AllocationScore(self._nodes, self._strategy, pod.usage, counts)
         return column
 
     def events_to_register(self) -> Sequence[Registration]:

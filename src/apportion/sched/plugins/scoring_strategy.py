@@ -8,11 +8,11 @@ import numpy as np
 
 from apportion.base import ConfigError
 from apportion.sched.framework.columns import Scored
+from apportion.sched.plugins.device_counts import NATIVE, NO_COUNTS, DeviceCountColumn, Room, have_changed
 from apportion.sched.plugins.scoring_shape import read_shape
 from apportion.sched.state import CPU, MEMORY, Bools, Int64s, NodeTable, Usage
 
 MAX_SCORE: Final = 100
-_NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,19 @@ def read_resources(raw: object, path: str) -> tuple[tuple[str, int], ...]:
 class AllocationScore(Scored):
     """The strategy's score of every node for one set of requests; not normalised.
 
-    cpu and memory count with the defaults for containers that request nothing, other resources as requested.
+    cpu and memory count with the defaults for containers that request nothing, other resources as requested. Devices
+    count where ``counts`` (by resource) says that they stand for a resource.
     """
 
-    __slots__ = ("_cursor", "_nodes", "_score", "_strategy", "_terms")
+    __slots__ = ("_by_devices", "_cursor", "_nodes", "_score", "_strategy", "_terms")
 
-    def __init__(self, nodes: NodeTable, strategy: ScoringStrategy, usage: Usage) -> None:
+    def __init__(
+        self,
+        nodes: NodeTable,
+        strategy: ScoringStrategy,
+        usage: Usage,
+        counts: Mapping[str, DeviceCountColumn] = NO_COUNTS,
+    ) -> None:
         super().__init__(pointwise=True)
         self._nodes = nodes
         self._strategy = strategy
@@ -85,12 +92,13 @@ class AllocationScore(Scored):
             "LeastAllocated": _least, "MostAllocated": _most,
         }.get(strategy.kind, self._ratio)  # fmt: skip
         requests = dict(usage.requests)
-        self._terms: list[tuple[int, int, int]] = []  # resource id, what the pod adds, weight
+        self._terms: list[tuple[int, int, int, Room]] = []  # resource id, what the pod adds, weight, what nodes have
         for name, weight in strategy.resources:
             resource = nodes.resource_id(name)
             added = {CPU: usage.scored[0], MEMORY: usage.scored[1]}.get(resource, requests.get(name, 0))
-            if added or name in _NATIVE:  # an extended resource that is not requested does not count
-                self._terms.append((resource, added, weight))
+            if added or name in NATIVE:  # an extended resource that is not requested does not count
+                self._terms.append((resource, added, weight, Room(nodes, resource, counts.get(name))))
+        self._by_devices = [room for *_, room in self._terms if room.has_counts]
         self._compute()
 
     def _ratio(self, allocatable: int, requested: int) -> int:
@@ -101,12 +109,11 @@ class AllocationScore(Scored):
         nodes = self._nodes
         total = weights = 0
         ratio = self._strategy.kind == "RequestedToCapacityRatio"
-        for resource, added, weight in self._terms:
-            allocatable = int(nodes.allocatable[resource, row])
+        for resource, added, weight, room in self._terms:
+            allocatable, used = room.at(row, nodes.nonzero if resource <= MEMORY else nodes.requested)
             if not allocatable:
                 continue
-            used = nodes.nonzero[resource, row] if resource <= MEMORY else nodes.requested[resource, row]
-            score = self._score(allocatable, int(used) + added)
+            score = self._score(allocatable, used + added)
             if ratio and score <= 0:
                 continue
             total += score * weight
@@ -121,9 +128,8 @@ class AllocationScore(Scored):
         ratio = self._strategy.kind == "RequestedToCapacityRatio"
         total = np.zeros(nodes.rows, np.int64)
         weights = np.zeros(nodes.rows, np.int64)
-        for resource, added, weight in self._terms:
-            allocatable = nodes.allocatable[resource]
-            used = nodes.nonzero[resource] if resource <= MEMORY else nodes.requested[resource]
+        for resource, added, weight, room in self._terms:
+            allocatable, used = room.everywhere(nodes.nonzero if resource <= MEMORY else nodes.requested)
             score = self._score_all(allocatable, used + added)
             counted: Bools = (allocatable > 0) & (score > 0) if ratio else allocatable > 0
             total += np.where(counted, score * weight, 0)
@@ -147,6 +153,10 @@ class AllocationScore(Scored):
     def refresh(self) -> None:
         """Bring ``raw`` up to date; only rows whose pods or node changed are scored again."""
         nodes = self._nodes
+        if self._by_devices and have_changed(self._by_devices):
+            self._compute()
+            self.stamp += 1
+            return
         if self._cursor == nodes.usage.head:
             return
         rows = nodes.usage.since(self._cursor, 32)

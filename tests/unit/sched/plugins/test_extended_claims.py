@@ -8,8 +8,8 @@ from apportion.base import Rng
 from apportion.client import Request, Response
 from apportion.client.memory import OnDone
 from apportion.sched.cycle.build import build_scheduler
-from apportion.sched.explain import NodeScores, advise, judge
-from apportion.sched.framework.config import SchedulerConfig, read_config
+from apportion.sched.explain import advise, judge
+from apportion.sched.framework.config import SchedulerConfig
 from apportion.sched.shell import Shell
 
 DRIVER, GPU = "d.example.com", "example.com/gpu"
@@ -212,21 +212,3 @@ def test_the_advice_counts_devices() -> None:
     short_of_cpu = bench.state.reader.read_tree(asking("q", {GPU: "1", "cpu": "64"}))
     advice = advise(bench.scheduler, short_of_cpu, judge(bench.scheduler, short_of_cpu))
     assert advice == ["asks for 64 cpu; the most that is free is 4, on n1"]
-
-
-def test_scores_of_the_strategies_do_not_count_devices() -> None:
-    strategy = {"type": "LeastAllocated", "resources": [{"name": GPU, "weight": 5}, {"name": "cpu", "weight": 1}]}
-    tree = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}]}],
-    }
-    bench = Bench(read_config(tree, "test"))
-    bench.put("nodes", node_tree("n1"), node_tree("n2", extra={GPU: "2"}))
-    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": [{"name": "dev0"}, {"name": "dev1"}]}
-    bench.put("resourceslices", {"metadata": {"name": "n1"}, "spec": spec})
-    put_class(bench, {"extendedResourceName": GPU})
-    judged = judge(bench.scheduler, bench.state.reader.read_tree(asking("p"))).nodes
-    found = {n: j.raw["NodeResourcesFit"] for n, j in judged.items() if isinstance(j, NodeScores)}
-    assert found == {"n1": 75, "n2": (5 * 50 + 75) // 6}
