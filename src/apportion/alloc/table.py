@@ -43,6 +43,7 @@ class DeviceTable:
         self._log = ChangeLog()
         self._signatures = SignatureIndex(features)
         self._slices: dict[str, PublishedSlice] = {}
+        self._taking: set[str] = set()  # slices with devices that take something of their node's own resources
         self._pools: dict[PoolKey, Pool] = {}
         self._rules: dict[str, DeviceTaintRule] = {}
         self._holds: dict[str, tuple[Hold, ...]] = {}
@@ -67,6 +68,8 @@ class DeviceTable:
         pool = self._open_pool(published.pool_key)
         nodes = pool.find_home_nodes()
         self._slices[published.name] = published
+        takes = any(d.view.node_allocatable_resources for d in published.devices)
+        (self._taking.add if takes else self._taking.discard)(published.name)
         pool.put_slice(published)
         self._note_pool(pool, nodes)
 
@@ -74,6 +77,7 @@ class DeviceTable:
         published = self._slices.pop(name, None)
         if published is None:
             return
+        self._taking.discard(name)
         pool = self._pools[published.pool_key]
         nodes = pool.find_home_nodes()
         pool.drop_slice(name)
@@ -226,9 +230,7 @@ class DeviceTable:
     @property
     def has_node_allocatable(self) -> bool:
         """Whether devices take something of their node's own resources, and whether that counts."""
-        if not self.features.node_allocatable:
-            return False
-        return any(d.view.node_allocatable_resources for s in self._slices.values() for d in s.devices)
+        return self.features.node_allocatable and bool(self._taking)
 
     def totals(self) -> list[DriverTotals]:
         """Count devices by driver, sorted; cost O(devices)."""

@@ -8,11 +8,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from apportion.api.core import NodeAllocatableAmount, NodeAllocatableClaim, NodeAllocatableExtra, PodSpec
+from apportion.api.pod_requests import is_pod_level_resource, sum_container_limits, sum_container_requests
 from apportion.api.quantity import NANO, Quantity, parse_quantity
 from apportion.api.resource import AllocationResult, Device, DeviceRequestAllocationResult, NodeAllocatableResource
+from apportion.api.view import ResourceList
 
 FindDevice = Callable[[str, str, str], Device | None]
 _NANO_PER_MILLI: Final = NANO // 1000
+# the words of Kubernetes
+_UNCOVERED: Final = "pod level {} for {} is insufficient to cover the {} and node-allocatable DRA {}"
 
 
 def find_footprint(
@@ -70,13 +74,66 @@ def _add(total: dict[str, int], name: str, nano: int) -> None:
 
 def sum_footprints(claims: Iterable[NodeAllocatableClaim]) -> dict[str, int]:
     """Return what claims take of a node by resource: cpu in thousandths, all else in whole units, rounded up."""
+    total = _sum_nano(claims)
+    return {n: -(-nano // (_NANO_PER_MILLI if n == "cpu" else NANO)) for n, nano in total.items()}
+
+
+def _sum_nano(claims: Iterable[NodeAllocatableClaim]) -> dict[str, int]:
     total: dict[str, int] = {}
     for claim in claims:
         for amount in claim.mapping:
             _add(total, amount.name, _read(amount.quantity))
         for extra in claim.overhead:
             _add(total, extra.name, _read(extra.per_pod) + _read(extra.per_container) * len(claim.containers))
-    return {n: -(-nano // (_NANO_PER_MILLI if n == "cpu" else NANO)) for n, nano in total.items()}
+    return total
+
+
+def find_uncovered(spec: PodSpec, claims: Sequence[NodeAllocatableClaim]) -> str | None:
+    """Return why what a pod asks for as a whole does not cover its containers and its devices, None if it does.
+
+    Requests and huge page limits must cover the sum, other limits each container with what its claims give it.
+    """
+    whole = spec.resources
+    if whole is None or not claims:
+        return None
+    extra = _sum_nano(claims)
+    short = _find_short(whole.requests, sum_container_requests(spec), extra, is_pod_level_resource)
+    if short is not None:
+        return _UNCOVERED.format("request", short, "aggregated container", "requests")
+    short = _find_short(whole.limits, sum_container_limits(spec), extra, _is_huge_page)
+    if short is not None:
+        return _UNCOVERED.format("limit", short, "aggregated container", "limits")
+    return _find_short_container(spec, whole.limits, claims)
+
+
+def _find_short(
+    whole: ResourceList, sums: Mapping[str, Quantity], extra: Mapping[str, int], counts: Callable[[str], bool]
+) -> str | None:
+    for name in sorted(n for n in whole if counts(n) and (n in sums or n in extra)):
+        of_containers = sums[name].nano if name in sums else 0
+        if of_containers + extra.get(name, 0) > _read(whole[name]):
+            return name
+    return None
+
+
+def _find_short_container(spec: PodSpec, whole: ResourceList, claims: Sequence[NodeAllocatableClaim]) -> str | None:
+    for container in spec.containers:
+        given: dict[str, int] = {}
+        for claim in claims:
+            if container.name in claim.containers:
+                for amount in claim.mapping:
+                    _add(given, amount.name, _read(amount.quantity))
+                for extra in claim.overhead:
+                    _add(given, extra.name, _read(extra.per_container))
+        for name, limit in sorted(container.resources.limits.items()):
+            if name in whole and not _is_huge_page(name) and _read(limit) + given.get(name, 0) > _read(whole[name]):
+                text = f"pod level limit for {name} is insufficient to cover the limit and DRA overhead for container"
+                return f"{text} {container.name}"
+    return None
+
+
+def _is_huge_page(name: str) -> bool:
+    return name.startswith("hugepages-")
 
 
 def list_users(spec: PodSpec, entries: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

@@ -8,6 +8,8 @@ place, the highest of what is asked for, granted and in use counts.
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol, TypeAlias
 
+from msgspec.structs import replace
+
 from apportion.api.core import Container, ContainerStatus, PodSpec, PodStatus
 from apportion.api.quantity import NANO, Quantity, parse_quantity
 from apportion.api.view import ResourceList
@@ -69,6 +71,25 @@ def scored_requests(spec: PodSpec, status: ContainerStatuses | None = None) -> t
 def sum_container_requests(spec: PodSpec) -> dict[str, Quantity]:
     """Return what containers and init containers ask for together, without pod-level amounts."""
     return {name: Quantity(nano) for name, nano in _sum_containers(spec, None, _NO_DEFAULTS).items()}
+
+
+def sum_container_limits(spec: PodSpec) -> dict[str, Quantity]:
+    """Return the limits of containers and init containers together, added up the way requests are."""
+    with_limits = replace(
+        spec,
+        containers=tuple(map(_ask_for_limits, spec.containers)),
+        init_containers=tuple(map(_ask_for_limits, spec.init_containers)),
+    )
+    return sum_container_requests(with_limits)
+
+
+def _ask_for_limits(container: Container) -> Container:
+    return replace(container, resources=replace(container.resources, requests=container.resources.limits))
+
+
+def list_pod_level(spec: PodSpec) -> frozenset[str]:
+    """Return the resources that the pod asks for as a whole, whatever its containers ask for."""
+    return frozenset(_pod_level(spec))
 
 
 def _to_column_units(name: str, nano: int) -> int:

@@ -7,10 +7,11 @@ its node like its requests, from Reserve on.
 from collections.abc import Mapping
 
 import numpy as np
+from msgspec.structs import replace
 
 from apportion.alloc import Allocator
 from apportion.api.core import NodeAllocatableClaim
-from apportion.api.node_allocatable import find_footprint, list_users, sum_footprints
+from apportion.api.node_allocatable import find_footprint, find_uncovered, list_users, sum_footprints
 from apportion.api.resource import AllocationResult
 from apportion.sched.framework import (
     Code,
@@ -23,7 +24,8 @@ from apportion.sched.framework import (
     unresolvable,
 )
 from apportion.sched.plugins.device_columns import DeviceColumn
-from apportion.sched.state import Bools, ClaimInfo, ClusterState, Int64s, PodInfo
+from apportion.sched.plugins.extended_claims import IN_MEMORY_NAME
+from apportion.sched.state import Bools, ClaimInfo, ClusterState, Int64s, PodInfo, Usage
 
 Footprint = tuple[NodeAllocatableClaim, ...]
 
@@ -62,20 +64,30 @@ class Footprints:
         problem = column.problem_at(row)
         if problem is not None:
             names = [c.meta.name for c in claims if c.allocation is None]
+            names.append(IN_MEMORY_NAME)  # if the node is one where devices serve extended resources
             results = self._allocator.allocate(problem, self._state.nodes.name(row), lambda: "")
             allocations |= dict(zip(names, results, strict=False))
         return self.find(pod, allocations)
 
     def count(self, pod: PodInfo, footprint: Footprint) -> None:
         """Count a footprint on the node that the pod is assumed on; an empty one takes it back."""
-        template = pod.kind.template
-        extra = sum_footprints(footprint)
-        self._state.reweigh(pod, self._state.reader.add_to_usage(template, extra) if extra else template.usage)
+        self._state.reweigh(pod, self.weigh(pod, sum_footprints(footprint)))
 
-    def write(self, pod: PodInfo, footprint: Footprint) -> CommandGenerator:
-        """Write the footprint into the pod's status."""
-        outcome: Outcome = yield RecordFootprint(pod.namespace, pod.name, pod.uid, footprint)
+    def weigh(self, pod: PodInfo, extra: Mapping[str, int]) -> Usage:
+        """Return what the pod takes with what its devices take of the node (column units) beside."""
+        template = pod.kind.template
+        return self._state.reader.add_to_usage(template, extra) if extra else template.usage
+
+    def write(self, pod: PodInfo, footprint: Footprint, extended: str) -> CommandGenerator:
+        """Write the footprint into the pod's status; ``extended`` is what the claim kept in memory is called by now."""
+        named = [replace(f, resource_claim_name=extended) if _is_in_memory(f) else f for f in footprint]
+        written = tuple(sorted(named, key=lambda f: f.resource_claim_name))
+        outcome: Outcome = yield RecordFootprint(pod.namespace, pod.name, pod.uid, written)
         return None if outcome.is_ok else error(self.plugin, f"record what devices take of the node: {outcome.message}")
+
+
+def _is_in_memory(footprint: NodeAllocatableClaim) -> bool:
+    return footprint.resource_claim_name == IN_MEMORY_NAME
 
 
 def _entries_of(pod: PodInfo) -> dict[str, str]:
@@ -111,20 +123,33 @@ class FootprintColumn:
         self._cursor = self._state.nodes.usage.head
         self.ok: Bools = self._base.ok.copy()
         for row in np.flatnonzero(self.ok).tolist():
-            self.ok[row] = not self._find_shortages(row)
+            self.ok[row] = self._find_refusal(row) is None
         self.stamp += 1
 
-    def _find_shortages(self, row: int) -> list[tuple[str, bool]]:
+    def _find_refusal(self, row: int) -> Status | None:
+        """Return why what the devices take is too much for the pod or for the node, None when it is not."""
+        footprint = self._footprints.preview(self._pod, self._claims, self._base, row)
+        uncovered = find_uncovered(self._pod.spec, footprint)
+        if uncovered is not None:
+            return unresolvable(self._footprints.plugin, uncovered)
+        short = self._find_shortages(row, footprint)
+        if not short:
+            return None
+        hopeless = any(is_hopeless for _, is_hopeless in short)
+        code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE
+        return Status(code, tuple(f"Insufficient {name}" for name, _ in short), self._footprints.plugin)
+
+    def _find_shortages(self, row: int, footprint: Footprint) -> list[tuple[str, bool]]:
         """Return (resource, whether the whole node is too small) for what there is too little of."""
         nodes = self._state.nodes
-        footprint = sum_footprints(self._footprints.preview(self._pod, self._claims, self._base, row))
-        requests = dict(self._pod.kind.template.usage.requests)
+        taken = sum_footprints(footprint)
+        wanted = dict(self._footprints.weigh(self._pod, taken).requests)
         short = []
-        for name, extra in sorted(footprint.items()):
-            resource, wanted = nodes.resource_id(name), extra + requests.get(name, 0)
+        for name in sorted(taken):
+            resource, amount = nodes.resource_id(name), wanted.get(name, 0)
             allocatable = int(nodes.allocatable[resource, row])
-            if allocatable - int(nodes.requested[resource, row]) < wanted:
-                short.append((name, allocatable < wanted))
+            if allocatable - int(nodes.requested[resource, row]) < amount:
+                short.append((name, allocatable < amount))
         return short
 
     def refresh(self) -> None:
@@ -140,7 +165,7 @@ class FootprintColumn:
             return
         self._cursor = nodes.usage.head
         for row in rows:
-            self.ok[row] = self._base.ok[row] and not self._find_shortages(row)
+            self.ok[row] = self._base.ok[row] and self._find_refusal(row) is None
 
     def statuses(self, rows: Int64s) -> RowGroups:
         """What the claims' column says, or what there is too little of."""
@@ -149,9 +174,7 @@ class FootprintColumn:
         if len(refused):
             groups += self._base.statuses(refused)
         for row in rows[self._base.ok[rows]].tolist():
-            short = self._find_shortages(row)
-            hopeless = any(is_hopeless for _, is_hopeless in short)
-            code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE
-            reasons = tuple(f"Insufficient {name}" for name, _ in short)
-            groups.append((Status(code, reasons, self._footprints.plugin), np.array([row], np.int64)))
+            status = self._find_refusal(row)
+            if status is not None:
+                groups.append((status, np.array([row], np.int64)))
         return groups

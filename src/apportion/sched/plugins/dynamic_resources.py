@@ -164,6 +164,8 @@ class DynamicResources:
         status = self._reserve_devices(pod, row, state)
         if status is None and self._state.devices.has_node_allocatable:
             decided = {c.meta.name: state.allocations.get(c.uid, c.allocation) for c in state.claims}
+            if state.extended is not None:
+                decided[IN_MEMORY_NAME] = state.extended.allocation
             state.footprint = self._footprints.find(pod, {n: a for n, a in decided.items() if a is not None})
             self._footprints.count(pod, state.footprint)
         return status
@@ -250,7 +252,9 @@ class DynamicResources:
             claims.append(state.extended.created)
         if state.footprint:
             state.is_footprint_written = True
-            status = yield from self._footprints.write(pod, state.footprint)
+            created = state.extended.created if state.extended is not None else None
+            name = created.meta.name if created is not None else ""
+            status = yield from self._footprints.write(pod, state.footprint, name)
             if status is not None:
                 return status
         return (yield from self._conditions.wait(pod, self._state.nodes.name(row), claims))

@@ -15,7 +15,7 @@ from msgspec import Raw
 from apportion.api.core import PodSpec, PodStatus
 from apportion.api.extended_resources import is_extended_name
 from apportion.api.node_allocatable import sum_footprints
-from apportion.api.pod_requests import nonzero_requests, pod_requests, scored_requests
+from apportion.api.pod_requests import list_pod_level, nonzero_requests, pod_requests, scored_requests
 from apportion.api.view import OwnerReference, View
 from apportion.sched.state.counts import LabelGroup, LabelGroups
 
@@ -264,10 +264,13 @@ class PodReader:
 
     def _usage(self, spec: PodSpec, status: PodStatus | None, extra: Mapping[str, int] | None = None) -> Usage:
         total = pod_requests(spec, status)
-        for name, amount in (extra or {}).items():
-            total[name] = total.get(name, 0) + amount
-        requests = tuple(sorted((n, v) for n, v in total.items() if v))
         nonzero, scored = nonzero_requests(spec, status), scored_requests(spec, status)
+        if extra:
+            whole = list_pod_level(spec)  # what the pod asks for as a whole covers what its devices take
+            extra = {name: amount for name, amount in extra.items() if name not in whole}
+            nonzero = (nonzero[0] + extra.get("cpu", 0), nonzero[1] + extra.get("memory", 0))
+            total |= {name: total.get(name, 0) + amount for name, amount in extra.items()}
+        requests = tuple(sorted((n, v) for n, v in total.items() if v))
         key = (requests, nonzero, scored)
         usage = self._usages.get(key)
         if usage is None:

@@ -81,3 +81,55 @@ def test_a_binding_that_fails_takes_it_back(monkeypatch: pytest.MonkeyPatch) -> 
     bench.put("pods", claiming("p"))
     bench.run()
     assert (bench.node_of("p"), used(bench), footprint(bench)) == ("", 0, None)
+
+
+def test_a_claim_for_extended_resources_is_named_as_in_the_api() -> None:
+    bench = make()
+    bench.put("deviceclasses", {"metadata": {"name": "any"}, "spec": {"extendedResourceName": "example.com/gpu"}})
+    resources = {"requests": {"cpu": "1", "example.com/gpu": "1"}}
+    bench.put("pods", pod_tree("p", containers=[{"name": "c", "image": "i", "resources": resources}]))
+    bench.run()
+    (made,) = [c for c in bench.transport.trees("resourceclaims") if c["metadata"]["name"] != "c"]
+    (taken,) = footprint(bench)
+    assert taken == {"resourceClaimName": made["metadata"]["name"], "mapping": [{"name": "cpu", "quantity": "2"}]}
+    assert (bench.node_of("p"), used(bench)) == ("n1", 3000)
+    start(bench)
+    assert used(bench) == 3000
+
+
+def test_what_devices_take_counts_for_the_scores_of_the_node() -> None:
+    bench = make()
+    bench.put("pods", claiming("p"))
+    bench.run()
+    row = bench.state.nodes.row_of["n1"]
+    assert int(bench.state.nodes.nonzero[CPU, row]) == 3000
+
+
+def test_a_pod_that_asks_as_a_whole_counts_no_more() -> None:
+    bench = make()
+    bench.put("pods", {**claiming("p"), "spec": {**claiming("p")["spec"], "resources": {"requests": {"cpu": "3"}}}})
+    bench.run()
+    assert (bench.node_of("p"), used(bench)) == ("n1", 3000)
+    start(bench)
+    assert used(bench) == 3000
+
+
+def test_an_exclusive_device_gives_all_of_a_capacity() -> None:
+    bench = make()
+    mapping = {"capacityKey": "cores", "capacityMultiplier": "2"}
+    taking = {"cpu": {"mapping": mapping}}
+    device = {"name": "d0", "capacity": {"cores": {"value": "1"}}, "nodeAllocatableResources": taking}
+    tree = bench.transport.find("resourceslices", "", "n1")
+    assert tree is not None
+    bench.put("resourceslices", {**tree, "spec": {**tree["spec"], "devices": [device]}})
+    bench.put("pods", claiming("p"))
+    bench.run()
+    assert (bench.node_of("p"), used(bench)) == ("n1", 3000)
+
+
+def test_nothing_counts_any_more_when_the_slice_is_gone() -> None:
+    bench = make()
+    assert bench.state.devices.has_node_allocatable
+    bench.transport.remove("resourceslices", "", "n1")
+    bench.deliver()
+    assert not bench.state.devices.has_node_allocatable
