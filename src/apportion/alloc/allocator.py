@@ -1,7 +1,7 @@
 """Front door of the allocator: prepare a problem once, then ask node by node."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -156,6 +156,11 @@ class Allocator:
             return known.answer
         assert known.outcome.rejection is not None
         return Answer(False, known.outcome.rejection.describe(problem.claims, views))
+
+    def would_fit(self, problem: Problem, node_name: str, holders: Collection[str]) -> bool:
+        """Return whether the claims could be allocated if these holders had given back what they have."""
+        views = self._table.get_pools_without(node_name, holders)
+        return self._find_known(problem.prepared, views, node_name).outcome.picks is not None
 
     def _choose_lineups(self, prepared: _Prepared, node: str) -> LineupIndex:
         return prepared.lineups if self._table.may_skip_operations(node) else prepared.plain_lineups

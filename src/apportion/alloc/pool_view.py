@@ -1,12 +1,14 @@
 """A pool as one set of nodes sees it: devices by position, a shape, and the state of use."""
 
 from collections.abc import Sequence
+from copy import copy
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from apportion.alloc.pool import CounterKey, Pool, PoolFault, list_devices
 from apportion.alloc.signature import Signature
 from apportion.alloc.slices import PublishedSlice
+from apportion.alloc.usage import Hold
 
 # position of a device in use, what is consumed of each of its capacities (order of Signature.capacity)
 Share = tuple[int, tuple[int, ...]]
@@ -68,6 +70,13 @@ class PoolView:
             tuple(d.signature for d in self.devices), counters, self.fault.state if self.fault else ""
         )
         self._state: PoolState | None = None
+
+    def without(self, holds: Sequence[Hold]) -> "PoolView":
+        """Return the view as it would be without these holds of the pool; this one stays as it is."""
+        pool, view = copy(self.pool), copy(self)
+        pool.usage = self.pool.usage.without(holds)
+        view.pool, view._state = pool, None
+        return view
 
     @property
     def text(self) -> str:

@@ -217,6 +217,14 @@ class DeviceTable:
         """Return the pools that ``node`` sees, in first-fit order: those with binding conditions last."""
         return self._pictures.get_views(node)
 
+    def get_pools_without(self, node: str, holders: Collection[str]) -> tuple[PoolView, ...]:
+        """Return the same as if these holders had given back what they have; nothing changes."""
+        freed: dict[PoolKey, list[Hold]] = {}
+        for holder in holders:
+            for hold in self._holds.get(holder, ()):
+                freed.setdefault((hold.driver, hold.pool), []).append(hold)
+        return tuple(v.without(freed[v.pool.key]) if v.pool.key in freed else v for v in self.get_pools_at(node))
+
     def get_pools(self) -> Iterator[Pool]:
         """Yield all pools by driver and name."""
         for key in sorted(self._pools):

@@ -4,7 +4,7 @@ A device is held either exclusively or in shares (allowMultipleAllocations), eac
 consumes. Wrong data may name a device for several holders; then it stays in use until the last one is gone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from apportion.alloc.signature import read_nano
@@ -63,6 +63,16 @@ class PoolUsage:
     def devices(self) -> tuple[str, ...]:
         """Names of the devices in use, also of those that are no longer published."""
         return tuple(self._uses)
+
+    def without(self, holds: Iterable[Hold]) -> "PoolUsage":
+        """Return what would be left if these holds were gone; this one stays as it is."""
+        left = PoolUsage()
+        for name, use in self._uses.items():
+            copied = left._uses[name] = _DeviceUse()
+            copied.exclusive_count, copied.shares = use.exclusive_count, list(use.shares)
+        for hold in holds:
+            left.remove(hold)
+        return left
 
     def add(self, hold: Hold) -> None:
         use = self._uses.setdefault(hold.device, _DeviceUse())

@@ -5,8 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from apportion.alloc import Allocator
+from apportion.alloc import Allocator, Problem
 from apportion.sched.cycle import Scheduler
+from apportion.sched.explain.device_evictions import tell_who_holds_devices
 from apportion.sched.explain.judgement import Judgement
 from apportion.sched.framework import Status
 from apportion.sched.plugins.claim_lookup import find_claims
@@ -103,14 +104,19 @@ def _devices(scheduler: Scheduler, pod: PodInfo, names: list[str]) -> Iterator[s
         return
     allocator = Allocator(state.devices)
     problems = None if extended is None else ExtendedProblems(allocator, claims, pod.namespace, extended)
+
+    def problem_at(name: str) -> Problem | None:
+        return allocator.prepare(claims) if problems is None else problems.at(state.nodes.row_of[name])
+
     details: dict[str, list[str]] = {}
     for name in names:
-        problem = allocator.prepare(claims) if problems is None else problems.at(state.nodes.row_of[name])
+        problem = problem_at(name)
         if problem is not None:
             details.setdefault(allocator.explain(problem, name).detail, []).append(name)
     ordered = sorted(details.items(), key=lambda d: (-len(d[1]), d[0]))
     for detail, where in ordered[:_DETAILS_MAX]:
         yield f"on {_listed(where)}: {detail}"
+    yield from tell_who_holds_devices(state, pod, names, allocator, problem_at)
 
 
 _SPEAKERS: Final[dict[str, Callable[[Scheduler, PodInfo, list[str]], Iterator[str]]]] = {
