@@ -1,10 +1,12 @@
-"""Two nodes with devices as three drivers publish them, and their classes: what the demos of these drivers run on."""
+"""Two nodes with devices as four drivers publish them, and their classes: what the demos of these drivers run on."""
 
 from collections.abc import Iterator
 from typing import Any
 
 Tree = dict[str, Any]
-NVIDIA, DOMAINS, EXAMPLE = "gpu.nvidia.com", "compute-domain.nvidia.com", "gpu.example.com"
+STANDARD = "resource.kubernetes.io"
+_BUSES = ("0001", "0002", "0003", "0008", "0009", "000a", "000b", "000c")
+NVIDIA, DOMAINS, EXAMPLE, NET = "gpu.nvidia.com", "compute-domain.nvidia.com", "gpu.example.com", "dra.net"
 
 
 def _slice(node: str, driver: str, devices: list[Tree]) -> Tree:
@@ -15,7 +17,7 @@ def _slice(node: str, driver: str, devices: list[Tree]) -> Tree:
 
 
 def _texts(**attributes: Any) -> Tree:
-    kinds = {str: "string", int: "int"}
+    kinds = {str: "string", int: "int", bool: "bool"}
     return {name: {kinds[type(value)]: value} for name, value in attributes.items()}
 
 
@@ -24,6 +26,8 @@ def _gpus(node: str) -> Iterator[Tree]:
     same = {**_texts(productName="NVIDIA A100-SXM4-40GB"), "driverVersion": {"version": "550.54.15"}}
     for i in range(8):
         attributes = {**same, **_texts(type="gpu", index=i, minor=i, uuid=f"GPU-{node}-{i}", architecture="Ampere")}
+        attributes[f"{STANDARD}/pciBusID"] = {"string": f"{_BUSES[i]}:00:00.0"}
+        attributes[f"{STANDARD}/pcieRoot"] = {"string": f"pci{_BUSES[i]}:00"}
         yield {"name": f"gpu-{i}", "attributes": attributes, "capacity": {"memory": {"value": "40Gi"}}}
     for profile in ("1g.5gb", "2g.10gb", "3g.20gb"):
         for i in range(2):
@@ -40,6 +44,22 @@ def _examples(node: str) -> Iterator[Tree]:
         attributes = {**_texts(index=i, uuid=f"gpu-{node}-{i}", model="LATEST-GPU-MODEL")}
         attributes["driverVersion"] = {"version": "1.0.0"}
         yield {"name": f"gpu-{i}", "attributes": attributes, "capacity": {"memory": {"value": "80Gi"}}}
+
+
+def _interfaces(node: str) -> Iterator[Tree]:
+    """Interfaces without hardware, and eight RDMA NICs, four on each NUMA node; the demos bring their own classes."""
+    for i, name in enumerate(
+        ("dummy0", "dummy1", "dummy8", "dummy-ipv6", "pbr-test-pod-2", "vrf-test-pod-2", "vrf-rtr-1")
+    ):
+        yield {"name": f"if-{i}", "attributes": _texts(ifName=name, type="dummy", rdma=False, state="up", mtu=1500)}
+    cloud = _texts(ifName="eth1", name="eth1", type="device", rdma=False, cloudNetwork="projects/p/dranet-net")
+    yield {"name": "eth-1", "attributes": cloud}
+    for i in range(8):
+        nic = _texts(
+            ifName=f"gpu{i}rdma0", type="device", rdma=True, rdmaDevice=f"mlx5_{i}", numaNode=i // 4, state="up"
+        )
+        nic[f"{STANDARD}/pcieRoot"] = {"string": f"pci{_BUSES[i]}:00"}
+        yield {"name": f"nic-{i}", "attributes": nic}
 
 
 def _class(name: str, driver: str, kind: str = "", resource: str = "") -> Tree:
@@ -73,4 +93,5 @@ def list_objects() -> list[Tree]:
         objects.append(_slice(node, DOMAINS, [*channels, daemon]))
         objects.append(_slice(node, NVIDIA, list(_gpus(node))))
         objects.append(_slice(node, EXAMPLE, list(_examples(node))))
+        objects.append(_slice(node, NET, list(_interfaces(node))))
     return objects

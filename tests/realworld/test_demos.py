@@ -1,4 +1,7 @@
-"""Every demo of two drivers, file by file, on stand-in nodes: how many pods are placed, and what the others lack."""
+"""Every demo of three drivers, file by file, on stand-in nodes: how many pods are placed, and what the others lack.
+
+Captured slices bring their own nodes.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -15,16 +18,25 @@ from apportion.sim.simulation import Simulation
 FOLDERS = {
     "example": DATA / "kubernetes-sigs__dra-example-driver" / "demo" / "examples",
     "nvidia": DATA / "kubernetes-sigs__dra-driver-nvidia-gpu" / "demo" / "specs",
+    "dranet": DATA / "kubernetes-sigs__dranet" / "examples",
+    "dranet-tests": DATA / "kubernetes-sigs__dranet" / "tests" / "manifests",
     "nvidia-tests": DATA / "kubernetes-sigs__dra-driver-nvidia-gpu" / "tests" / "bats" / "specs",
 }
 OUTCOMES: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "outcomes.yaml").read_text())
 
 
 def list_sources() -> list[str]:
-    """Return what is simulated: each file, and folders whose files are steps of one demo."""
+    """Return what is simulated: each file, and folders whose files are steps of one demo or belong together."""
     found = [f"{name}/{p.relative_to(root)}" for name, root in FOLDERS.items() for p in sorted(root.rglob("*.yaml"))]
     steps = {f.rpartition("/")[0] for f in found if f.rpartition("/")[2][:2] in ("1-", "2-")}
-    return [f for f in found if f.rpartition("/")[0] not in steps] + sorted(steps)
+    together = {f.rpartition("/")[0] for f in found if f.startswith("dranet/")}
+    return [f for f in found if f.rpartition("/")[0] not in steps] + sorted(steps | together)
+
+
+def find_class(name: str) -> list[str]:
+    """Return the class that is there before the manifests of a folder are."""
+    before = {"dranet-tests": "deviceclass.yaml", "dranet": "distributed_training/device-class.yaml"}
+    return [str(FOLDERS[name] / before[name])] if name in before else []
 
 
 def find_outcome(source: str, tmp_path: Path) -> dict[str, Any]:
@@ -32,7 +44,8 @@ def find_outcome(source: str, tmp_path: Path) -> dict[str, Any]:
     world = tmp_path / "world.yaml"
     world.write_text(yaml.safe_dump_all(list_objects()))
     gates = FeatureGates.parse("")
-    cluster = load_cluster([str(world), str(FOLDERS[name] / path)], None, gates, assume_nodes=False, seed=0)
+    paths = list(dict.fromkeys([str(world), *find_class(name), str(FOLDERS[name] / path)]))
+    cluster = load_cluster(paths, None, gates, assume_nodes=name == "dranet", seed=0)
     simulation = Simulation(cluster.objects, gates=gates)
     simulation.run()
     results = simulation.outcome.results()
