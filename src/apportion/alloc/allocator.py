@@ -5,6 +5,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+from msgspec import Struct
+
 from apportion.alloc.explain import Explainer
 from apportion.alloc.explanation import Explanation
 from apportion.alloc.features import Features
@@ -27,8 +29,7 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimInput:
+class ClaimInput(Struct, frozen=True):
     """A claim to allocate; equal ``spec_id`` means equal ``spec`` (the caller interns)."""
 
     uid: str

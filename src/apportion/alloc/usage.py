@@ -5,14 +5,14 @@ consumes. Wrong data may name a device for several holders; then it stays in use
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from apportion.alloc.signature import read_nano
 from apportion.api.resource import DeviceRequestAllocationResult
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(Struct, frozen=True):
     """One allocation result as the ledger keeps it."""
 
     driver: str

@@ -2,8 +2,9 @@
 transports implement the same interface, and the scheduler knows nothing else."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
+
+from msgspec import Struct
 
 JSON: Final = "application/json"
 JSON_PATCH: Final = "application/json-patch+json"
@@ -11,8 +12,7 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One call. ``resource`` is the plural, or ``plural.group``.
 
     An empty ``namespace`` means cluster scope or all namespaces.
@@ -27,8 +27,7 @@ class Request:
     content_type: str = JSON
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """The answer: an HTTP status code, and the object or the Status that the API answered with."""
 
     code: int

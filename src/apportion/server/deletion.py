@@ -1,7 +1,8 @@
 """Deleting: preconditions, grace, finalizers, propagation. Source: apiserver/pkg/registry/generic/registry/store.go."""
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from apportion.api import Tree
 from apportion.base import ValidationError
@@ -18,8 +19,7 @@ _FINISHED: Final = ("Succeeded", "Failed")
 _DEFAULT_GRACE_S: Final = 30
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteOptions(Struct, frozen=True):
     """What a deletion asks for; None where nothing was said."""
 
     grace_s: int | None = None
@@ -63,8 +63,7 @@ def _parse_options(request: ApiRequest) -> dict[str, Any]:
     return parse_body(request.body, media, "DeleteOptions")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
+class Deletion(Struct, frozen=True):
     """The object after a deletion, and whether it is gone."""
 
     stored: Stored

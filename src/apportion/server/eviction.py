@@ -1,10 +1,10 @@
 """Evicting a pod: a deletion that disruption budgets may refuse. Source: pkg/registry/core/pod/storage/eviction.go."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import orjson
+from msgspec.structs import replace
 
 from apportion.api import Tree, compile_label_selector, decode_as
 from apportion.api.view import LabelSelector

@@ -1,9 +1,9 @@
 """The writing verbs on stored objects: the one place through which every change of an object goes."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from apportion.api import CheckCEL, Tree
 from apportion.base import Clock, Rng
@@ -29,8 +29,7 @@ from apportion.server.versions import encode
 from apportion.store import MUST_NOT_EXIST, Entry, Key, RevisionConflictError, Store
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """An object as it is stored, before or after a write."""
 
     tree: Tree

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
+from msgspec import Struct
+
 from apportion.server import errors
 from apportion.server.resources import Resource, find_resource, has_group_version
 
@@ -14,8 +16,7 @@ CONTAINER_DOORS: Final = ("attach", "exec", "log", "portforward", "proxy")
 JSON_TYPE: Final = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
-class ApiRequest:
+class ApiRequest(Struct, frozen=True):
     """What a client sent. ``path`` is still percent-encoded and has no query; ``query`` is the raw query."""
 
     method: str
@@ -27,8 +28,7 @@ class ApiRequest:
     user_agent: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ApiResponse:
+class ApiResponse(Struct, frozen=True):
     """What the client gets. The answer may leave the process once ``revision`` is durable.
 
     It must not when the store says that the revision was lost since it had seen ``losses``.
@@ -42,8 +42,7 @@ class ApiResponse:
     losses: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """What a path below /api or /apis points to."""
 
     resource: Resource

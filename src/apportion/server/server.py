@@ -2,10 +2,10 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final, TypeAlias
 
 import orjson
+from msgspec.structs import replace
 
 from apportion.api import CheckCEL, Tree
 from apportion.base import Clock, Rng

@@ -1,10 +1,10 @@
 """What each method on a path does: the requests of one resource, from the parsed path to the answer."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final, TypeAlias
 
 import orjson
+from msgspec.structs import replace
 
 from apportion.api import Tree
 from apportion.api.defaults import DEFAULT_NAMESPACE

@@ -1,9 +1,10 @@
 """What a store promises: one counter of revisions, one writer, changes that can be read again."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from apportion.base import ApportionError
 
@@ -39,8 +40,7 @@ class ChangeType(Enum):
     DELETED = "DELETED"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One commit. ``value`` of a deletion is the last state, under the revision of the deletion."""
 
     revision: int

@@ -1,7 +1,8 @@
 """Writes that stand on their own: tried again on the fresh object when it has changed meanwhile."""
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from apportion.sched.framework import CommandGenerator, GetPod, Outcome, PatchPodCondition
 from apportion.sched.state import PodReader

@@ -1,7 +1,8 @@
 """What the deciding side asks the doing side to carry out. Each command is answered by exactly one ``Outcome``."""
 
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from apportion.api.core import NodeAllocatableClaim
 from apportion.api.resource import AllocationResult, ResourceClaimConsumerReference, ResourceClaimSpec
@@ -9,8 +10,7 @@ from apportion.api.storage import ObjectReference
 from apportion.sched.framework.config_fields import Extender
 
 
-@dataclass(frozen=True, slots=True)
-class BindPod:
+class BindPod(Struct, frozen=True):
     """Create the binding of a pod to a node. The uid guards against a pod of the same name made since."""
 
     namespace: str
@@ -19,8 +19,7 @@ class BindPod:
     node_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class AddClaimFinalizer:
+class AddClaimFinalizer(Struct, frozen=True):
     """Protect a claim from deletion while it is used. Carries the resource version the decision was made on."""
 
     namespace: str
@@ -30,8 +29,7 @@ class AddClaimFinalizer:
     finalizers: tuple[str, ...]  # all of them, the new one included
 
 
-@dataclass(frozen=True, slots=True)
-class AllocateClaim:
+class AllocateClaim(Struct, frozen=True):
     """Write an allocation with its first consumer. Carries the resource version; anything newer is a conflict."""
 
     namespace: str
@@ -43,8 +41,7 @@ class AllocateClaim:
     is_timed: bool = False  # whether the time of the allocation is written into it
 
 
-@dataclass(frozen=True, slots=True)
-class ReserveClaim:
+class ReserveClaim(Struct, frozen=True):
     """Add a consumer to an allocated claim. Fails when the uid or the allocation is another one by now.
 
     The first consumer makes the list and carries the resource version. Later ones do not conflict with each other:
@@ -62,8 +59,7 @@ class ReserveClaim:
     stored: tuple[tuple[str, bytes], ...] = ()  # JSON pointer, JSON value
 
 
-@dataclass(frozen=True, slots=True)
-class UnreserveClaim:
+class UnreserveClaim(Struct, frozen=True):
     """Remove one consumer from a claim."""
 
     namespace: str
@@ -72,8 +68,7 @@ class UnreserveClaim:
     consumer_uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeallocateClaim:
+class DeallocateClaim(Struct, frozen=True):
     """Clear the allocation of a claim that nobody else uses; carries the resource version."""
 
     namespace: str
@@ -82,8 +77,7 @@ class DeallocateClaim:
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True)
-class CreateClaim:
+class CreateClaim(Struct, frozen=True):
     """Make the claim for the extended resources of a pod that devices serve. The name is drawn by the scheduler."""
 
     namespace: str
@@ -94,8 +88,7 @@ class CreateClaim:
     spec: ResourceClaimSpec
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseClaim:
+class ReleaseClaim(Struct, frozen=True):
     """Take our finalizer from a claim that is to be deleted, see `DeleteClaim`; either may come first."""
 
     namespace: str
@@ -104,8 +97,7 @@ class ReleaseClaim:
     finalizer: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteClaim:
+class DeleteClaim(Struct, frozen=True):
     """Delete a claim that the scheduler made."""
 
     namespace: str
@@ -113,8 +105,7 @@ class DeleteClaim:
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class RecordExtendedClaim:
+class RecordExtendedClaim(Struct, frozen=True):
     """Write into a pod's status which requests of which claim serve its extended resources."""
 
     namespace: str
@@ -124,8 +115,7 @@ class RecordExtendedClaim:
     mappings: tuple[tuple[str, str, str], ...]  # container, resource, request
 
 
-@dataclass(frozen=True, slots=True)
-class RecordFootprint:
+class RecordFootprint(Struct, frozen=True):
     """Write into a pod's status what its devices take of the node; nothing clears it."""
 
     namespace: str
@@ -134,8 +124,7 @@ class RecordFootprint:
     claims: tuple[NodeAllocatableClaim, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BindVolume:
+class BindVolume(Struct, frozen=True):
     """Tie a persistent volume to a claim; carries the resource version. ``mark`` says that it was free before."""
 
     name: str
@@ -145,8 +134,7 @@ class BindVolume:
     mark: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SelectNode:
+class SelectNode(Struct, frozen=True):
     """Name the node for which a claim's volume shall be provisioned; carries the resource version."""
 
     namespace: str
@@ -156,8 +144,7 @@ class SelectNode:
     node_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class PatchPodCondition:
+class PatchPodCondition(Struct, frozen=True):
     """Set the PodScheduled condition to False with a reason, and the nominated node unless it is None."""
 
     namespace: str
@@ -170,24 +157,21 @@ class PatchPodCondition:
     generation: int = 0  # of the pod that was judged; 0 when the API counts none
 
 
-@dataclass(frozen=True, slots=True)
-class GetPod:
+class GetPod(Struct, frozen=True):
     """Read a pod as the API has it now; the outcome carries it."""
 
     namespace: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class GetClaim:
+class GetClaim(Struct, frozen=True):
     """Read a resource claim as the API has it now; the outcome carries it."""
 
     namespace: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class NominatePod:
+class NominatePod(Struct, frozen=True):
     """Write down on which node a pod is expected while its binding waits for something."""
 
     namespace: str
@@ -196,8 +180,7 @@ class NominatePod:
     node_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class MarkDisrupted:
+class MarkDisrupted(Struct, frozen=True):
     """Set the DisruptionTarget condition of a pod that is about to be evicted."""
 
     namespace: str
@@ -206,8 +189,7 @@ class MarkDisrupted:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeletePod:
+class DeletePod(Struct, frozen=True):
     """Delete a pod to make room. The uid guards against a pod of the same name made since."""
 
     namespace: str
@@ -215,8 +197,7 @@ class DeletePod:
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClearNomination:
+class ClearNomination(Struct, frozen=True):
     """Take back the nominated node of a pod that has lost its place there."""
 
     namespace: str
@@ -224,8 +205,7 @@ class ClearNomination:
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class EmitEvent:
+class EmitEvent(Struct, frozen=True):
     """Record an API event about a pod."""
 
     namespace: str
@@ -237,8 +217,7 @@ class EmitEvent:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallExtender:
+class CallExtender(Struct, frozen=True):
     """Ask an HTTP extender about a pod. Whoever carries it out adds the whole objects that it has to send along.
 
     ``victims`` are by node: the uids of pods that would have to go, and how many budgets that would violate.
@@ -279,13 +258,12 @@ Command: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How a command ended: the HTTP status code, the API's text when it failed, the object when it answered one."""
 
     code: int
     message: str = ""
-    body: bytes = field(default=b"", repr=False)
+    body: bytes = b""
 
     @property
     def is_ok(self) -> bool:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from apportion.sched.framework.columns import FilterColumn, ScoreColumn
 from apportion.sched.framework.commands import Command
 from apportion.sched.framework.diagnosis import Diagnosis
@@ -19,8 +21,7 @@ from apportion.sched.queue import Registration
 from apportion.sched.state import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class PreFilterResult:
+class PreFilterResult(Struct, frozen=True):
     """What PreFilter found out.
 
     ``status`` rejects the pod on every node. ``node_names`` narrows the nodes. ``column`` judges each node; None
@@ -72,7 +73,8 @@ class PreEnqueuePlugin(Protocol):
 class FilterPlugin(Protocol):
     """Judges nodes. Unless ``per_pod``, the answer depends on the pod's kind alone and is remembered for it.
 
-    A ``per_pod`` plugin with ``is_about_claims`` is asked only about pods that have claims or volumes.
+    A ``per_pod`` plugin with an attribute ``is_about`` is asked only about pods that have "volumes", or claims for
+    "devices" (resources that devices serve among them).
     """
 
     name: str

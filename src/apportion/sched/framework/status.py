@@ -1,8 +1,9 @@
 """What a plugin answers: a code, the reasons, and which plugin said so. A status is data, an exception is a fault."""
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
+
+from msgspec import Struct
 
 
 class Code(IntEnum):
@@ -38,8 +39,7 @@ _TEXTS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """An answer other than plain success."""
 
     code: Code
