@@ -1,4 +1,4 @@
-"""A transport that holds back what comes in, so that somebody's work can be kept out of a measurement."""
+"""Transports that hold back what passes through them, so that somebody's work can be kept out of a measurement."""
 
 from collections import deque
 from functools import partial
@@ -54,4 +54,23 @@ class DeferredTransport(Transport):
             sinks, frame = self._events.popleft()
             for sink in sinks:
                 sink(frame)
+        return had_any
+
+
+class HeldTransport(DeferredTransport):
+    """Holds requests back as well, until ``carry_out``: the work of the API is kept apart from that of its client."""
+
+    def __init__(self, inner: Transport) -> None:
+        super().__init__(inner)
+        self._requests: deque[tuple[Request, OnDone]] = deque()
+
+    def submit(self, request: Request, on_done: OnDone) -> None:
+        """Keep a request for ``carry_out``."""
+        self._requests.append((request, on_done))
+
+    def carry_out(self) -> bool:
+        """Pass on the requests that wait, in the order of the calls; returns whether there were any."""
+        had_any = bool(self._requests)
+        while self._requests:
+            super().submit(*self._requests.popleft())
         return had_any

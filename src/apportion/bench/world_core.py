@@ -1,8 +1,9 @@
-"""Core mode: watch events as JSON bytes into the scheduler, commands carried out on objects in memory.
+"""Core mode: watch events as JSON bytes into the scheduler, API requests as bytes out of it.
 
-What counts is the time that the scheduler, its shell and the transport take. Time for everybody else is virtual: each
-pod that gets a node moves it on by what kube-scheduler takes for one pod, and when nothing moves it jumps to
-whatever is due next. A churn, a rate of deletions and a backoff thus mean the same for us as for kube-scheduler.
+What counts is the time that the scheduler and its shell take, from the bytes of an event to those of a request. The
+API is a set of objects in memory; its work does not count. Time for everybody else is virtual: each pod that gets a
+node moves it on by what kube-scheduler takes for one pod, and when nothing moves it jumps to whatever is due next. A
+churn, a rate of deletions and a backoff thus mean the same for us as for kube-scheduler.
 """
 
 import heapq
@@ -17,7 +18,7 @@ from apportion.api.kinds import Kind
 from apportion.base import Rng, VirtualClock
 from apportion.bench.board import PodBoard, PodEntry
 from apportion.bench.completion import complete
-from apportion.bench.deferred import DeferredTransport
+from apportion.bench.deferred import DeferredTransport, HeldTransport
 from apportion.bench.measurement import BenchError
 from apportion.bench.owned_claims import find_owned_claims
 from apportion.bench.profiling import Profiler
@@ -49,7 +50,8 @@ class CoreWorld(World):
         self._transport.keep_events = False
         state = ClusterState(Features.from_gates(gates.as_dict()))
         self.scheduler = build_scheduler(config, state, gates, self._clock, rng)
-        self._shell = Shell(self.scheduler, self._transport, self._clock)
+        self._inside = HeldTransport(self._transport)
+        self._shell = Shell(self.scheduler, self._inside, self._clock)
         self._outside = DeferredTransport(self._transport)
         self._claims = ResourceClaimController(self._outside, self._clock, rng.fork("claims"))
         self._jobs: list[tuple[float, int, float, Callable[[], bool]]] = []
@@ -150,7 +152,7 @@ class CoreWorld(World):
             pass
 
     def elapsed_s(self) -> float:
-        """Return how long the scheduler, its shell and the transport have worked."""
+        """Return how long the scheduler and its shell have worked."""
         return self._busy_ns / 1e9
 
     def cpu_s(self) -> float:
@@ -164,32 +166,31 @@ class CoreWorld(World):
     # ---- driving ------------------------------------------------------------------------------------------
 
     def _step(self) -> bool:
-        """Decide about one pod, carry everything out and deliver it. False when nothing moved."""
-        scheduler, shell, deliver = self.scheduler, self._shell, self._transport.deliver
+        """Take in what happened, decide about one pod, and carry everything out. False when nothing moved."""
         self.profiler.enter()
         start_cpu_ns, start_ns = time.process_time_ns(), time.perf_counter_ns()
-        is_decided = scheduler.schedule_one()
-        decided_ns = time.perf_counter_ns()
-        shell.send()
-        has_moved = False
-        while deliver():
-            has_moved = True
-            if scheduler.outbox:
-                shell.send()
+        has_moved = self._inside.flush()
+        before_ns = time.perf_counter_ns()
+        is_decided = self.scheduler.schedule_one()
+        after_ns = time.perf_counter_ns()
+        self._shell.send()
         now_s = self._clock.now()
         if now_s - self._flushed_s > _FLUSH_EVERY_S:
             self._flushed_s = now_s
-            scheduler.flush()
+            self.scheduler.flush()
         self._busy_ns += time.perf_counter_ns() - start_ns
         self._cpu_ns += time.process_time_ns() - start_cpu_ns
         self.profiler.leave()
         if is_decided:
-            self.latencies_ns.append(decided_ns - start_ns)
+            self.latencies_ns.append(after_ns - before_ns)
         return self._work_outside() or is_decided or has_moved
 
     def _work_outside(self) -> bool:
-        """Let controllers and jobs work; that does not count."""
-        has_moved = self._outside.flush()
+        """Let the API, controllers and jobs work; that does not count."""
+        has_moved = self._inside.carry_out()
+        while self._transport.deliver():
+            has_moved = True
+        has_moved |= self._outside.flush()
         while self._claims.work():
             has_moved = True
         while self._jobs and self._jobs[0][0] <= self._clock.now():
