@@ -1,10 +1,11 @@
 """API events about pods, as the scheduler and the controllers record them."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 import orjson
+from msgspec import Struct
 
 from apportion.client.transport import Request
 
@@ -13,8 +14,7 @@ EVENTS: Final = "events.events.k8s.io"
 _PREFIX_MAX: Final = 57
 
 
-@dataclass(frozen=True, slots=True)
-class PodEvent:
+class PodEvent(Struct, frozen=True):
     """What happened to which pod; ``reporter`` is the component that says so."""
 
     namespace: str
@@ -55,4 +55,10 @@ def create_event(event: PodEvent, now: str) -> Request:
 
 def format_micro_time(now_s: float) -> str:
     """Return seconds since the epoch as a MicroTime, which wants exactly six digits after the point."""
-    return datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    second, micros = divmod(round(now_s * 1e6), 1_000_000)
+    return f"{_format_second(second)}.{micros:06d}Z"
+
+
+@lru_cache(maxsize=64)
+def _format_second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -32,6 +32,9 @@ _NODE_DELETE = ClusterEvent("Node", ActionType.DELETE)
 _CLAIM_ADD = ClusterEvent(RESOURCE_CLAIM, ActionType.ADD)
 _CLAIM_UPDATE = ClusterEvent(RESOURCE_CLAIM, ActionType.UPDATE)
 _CLAIM_DELETE = ClusterEvent(RESOURCE_CLAIM, ActionType.DELETE)
+_POD_CHANGES = {action: ClusterEvent("TargetPod", action) for action in ActionType}
+_ASSIGNED_POD_CHANGES = {action: ClusterEvent("AssignedPod", action) for action in ActionType}
+_NODE_CHANGES = {action: ClusterEvent("Node", action) for action in ActionType}
 # kinds whose events plugins may have registered for, by the names they use for that
 _RESOURCES = {
     "PersistentVolume": PERSISTENT_VOLUME,
@@ -76,7 +79,7 @@ class EventHandlers:
             return
         assert known is not None
         for action in pod_changes(known, pod):
-            self._queue.move_all(ClusterEvent("AssignedPod", action), known, pod)
+            self._queue.move_all(_ASSIGNED_POD_CHANGES[action], known, pod)
 
     def _unassigned(self, pod: PodInfo) -> None:
         known = self._pending.get(pod.uid)
@@ -87,7 +90,7 @@ class EventHandlers:
             return
         if pod.uid in self._state.assumed:
             return  # its binding is under way; the event that shows its node follows
-        events = [ClusterEvent("TargetPod", action) for action in pod_changes(known, pod)]
+        events = [_POD_CHANGES[action] for action in pod_changes(known, pod)]
         nominated = self._queue.nominator.find_node(pod.uid)
         self._queue.update(known, pod, events)
         if nominated and self._queue.nominator.find_node(pod.uid) != nominated:
@@ -125,7 +128,7 @@ class EventHandlers:
         if actions or known.status.images != node.status.images:
             self._state.apply_node(node)
         for action in actions:
-            self._queue.move_all(ClusterEvent("Node", action), known, node)
+            self._queue.move_all(_NODE_CHANGES[action], known, node)
 
     def node_gone(self, name: str) -> None:
         """A node was deleted. The queue hears of it before the state forgets the node."""
@@ -213,12 +216,13 @@ def pod_changes(old: PodInfo, new: PodInfo) -> list[ActionType]:
     changes: list[ActionType] = []
     if old.labels != new.labels:
         changes.append(ActionType.UPDATE_POD_LABEL)
-    before, after = dict(old.usage.requests), dict(new.usage.requests)
-    names = sorted(before.keys() | after.keys())
-    if any(after.get(n, 0) < before.get(n, 0) for n in names):
-        changes.append(ActionType.UPDATE_POD_SCALE_DOWN)
-    if any(after.get(n, 0) > before.get(n, 0) for n in names):
-        changes.append(ActionType.UPDATE_POD_SCALE_UP)
+    if old.usage is not new.usage:
+        before, after = dict(old.usage.requests), dict(new.usage.requests)
+        names = before.keys() | after.keys()
+        if any(after.get(n, 0) < before.get(n, 0) for n in names):
+            changes.append(ActionType.UPDATE_POD_SCALE_DOWN)
+        if any(after.get(n, 0) > before.get(n, 0) for n in names):
+            changes.append(ActionType.UPDATE_POD_SCALE_UP)
     if old.spec.tolerations != new.spec.tolerations:
         changes.append(ActionType.UPDATE_POD_TOLERATION)
     if old.spec.scheduling_gates and not new.spec.scheduling_gates:

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from apportion.sched.framework.status import Code, Status, unresolvable
 from apportion.sched.state import Bools, ClusterState, Int64s, NodeTable, PodInfo
 
 RANKING_BYTES_MAX: Final = 256 << 20
+_PodFilters: TypeAlias = list[tuple[int, FilterPlugin]]  # with their positions in the profile
+_PodScores: TypeAlias = list[tuple[int, ScorePlugin, int]]  # and their weights
+_PodPlugins: TypeAlias = tuple[_PodFilters, _PodScores]
 
 
 @dataclass(slots=True)
@@ -75,8 +78,7 @@ class Planner:
         self._pod_filters = [(i, p) for i, p in enumerate(profile.filters) if p.per_pod]
         self._kind_scores = [(i, p, w) for i, (p, w) in enumerate(profile.scores) if not p.per_pod]
         self._pod_scores = [(i, p, w) for i, (p, w) in enumerate(profile.scores) if p.per_pod]
-        per_pod = [p for _, p in self._pod_filters] + [p for _, p, _ in self._pod_scores]
-        self._asks_always = any(not getattr(p, "is_about_claims", False) for p in per_pod)
+        self._pod_plugins: dict[tuple[bool, bool], _PodPlugins] = {}  # by whether a pod has devices, and volumes
         self._rankings: OrderedDict[tuple[int, ...], Ranking] = OrderedDict()
         self._ranking_bytes = 0
 
@@ -89,20 +91,29 @@ class Planner:
             kind.plan = base
             # the columns were built just now, so nothing they depend on is newer than this
             kind.plan_epoch = self._state.plan_epoch
-        if not self._applies(pod):
+        filters, scores = self._find_pod_plugins(pod)
+        if not filters and not scores:
             if base.ranking is None:
                 base.ranking = self._ranking(base)
             return base
-        plan = self._add_pod(base, pod)
+        plan = self._add_pod(base, pod, filters, scores)
         plan.ranking = self._ranking(plan)
         return plan
 
-    def _applies(self, pod: PodInfo) -> bool:
-        """Whether some per-pod plugin could have a say: they are about claims, devices or volumes."""
-        spec = pod.kind.template.spec
-        if self._asks_always or spec.resource_claims or spec.volumes:
-            return True
-        return bool(pod.kind.template.extended_resources and self._state.list_device_resources(pod))
+    def _find_pod_plugins(self, pod: PodInfo) -> _PodPlugins:
+        """Return the per-pod plugins that have a say about a pod: those for what it has, and those for any pod."""
+        template = pod.kind.template
+        has_devices = bool(template.spec.resource_claims) or bool(
+            template.extended_resources and self._state.list_device_resources(pod)
+        )
+        topics = (has_devices, bool(template.spec.volumes))
+        found = self._pod_plugins.get(topics)
+        if found is None:
+            about = {"", *(["devices"] if topics[0] else []), *(["volumes"] if topics[1] else [])}
+            filters = [(i, p) for i, p in self._pod_filters if getattr(p, "is_about", "") in about]
+            scores = [(i, p, w) for i, p, w in self._pod_scores if getattr(p, "is_about", "") in about]
+            found = self._pod_plugins[topics] = (filters, scores)
+        return found
 
     def _plan_kind(self, pod: PodInfo) -> Plan:
         plan = Plan()
@@ -111,23 +122,24 @@ class Planner:
         self._narrow(plan)
         for index, scorer, weight in self._kind_scores:
             _ask_score(plan, index, scorer, weight, pod)
-        for index, scorer, weight in self._pod_scores:
-            if not self._applies(pod):
-                _ask_score(plan, index, scorer, weight, pod)
+        asked_later = self._find_pod_plugins(pod)[1]
+        for entry in self._pod_scores:
+            if entry not in asked_later:
+                _ask_score(plan, *entry, pod)
         plan.scores.sort(key=lambda s: s[0])
         return plan
 
-    def _add_pod(self, base: Plan, pod: PodInfo) -> Plan:
+    def _add_pod(self, base: Plan, pod: PodInfo, filters: _PodFilters, scores: _PodScores) -> Plan:
         plan = Plan(
             list(base.filters), list(base.scores), base.node_names, base.narrowed_by, base.rejected,
             base.other_rejections,
         )  # fmt: skip
-        for index, plugin in self._pod_filters:
+        for index, plugin in filters:
             self._ask_filter(plan, index, plugin, pod)
         if len(plan.narrowed_by) > len(base.narrowed_by):
             self._narrow(plan)
         plan.filters.sort(key=lambda f: f[0])
-        for index, scorer, weight in self._pod_scores:
+        for index, scorer, weight in scores:
             _ask_score(plan, index, scorer, weight, pod)
         plan.scores.sort(key=lambda s: s[0])
         return plan

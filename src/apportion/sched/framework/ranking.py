@@ -92,9 +92,10 @@ class Ranking:
 
     def best(self) -> Int64s:
         """Return the rows that share the highest total, in row order; empty when no node is feasible."""
-        if not len(self.ranked):
+        ranked = self.ranked
+        if not len(ranked):
             return np.zeros(0, np.int64)
-        highest = self.ranked.max()
+        highest = ranked[ranked.argmax()]
         if highest < 0:
             return np.zeros(0, np.int64)
-        return np.flatnonzero(self.ranked == highest)
+        return (ranked == highest).nonzero()[0]

@@ -4,6 +4,7 @@ Behaviour: EventsToRegister, isSchedulableAfterClaimChange and isSchedulableAfte
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from apportion.sched.plugins.claim_lookup import find_claims, name_claims
 from apportion.sched.queue import (
@@ -16,6 +17,9 @@ from apportion.sched.queue import (
     Registration,
 )
 from apportion.sched.state import ClaimInfo, ClusterState, PodInfo
+
+# What pods are interested in whose claims are there: devices that they could have. No claim has such a key.
+_DEVICES: Final = "devices"
 
 
 class ClaimEvents:
@@ -43,19 +47,26 @@ class ClaimEvents:
         ]
 
     def interests(self, pod: PodInfo) -> tuple[str, ...]:
-        """Return the keys of the pod's claims, and what stands for the one that is made for extended resources."""
+        """Return the keys of the pod's claims, what stands for the one that is made for extended resources, and
+        what stands for devices unless the pod waits for its claims."""
         named = name_claims(pod)
-        return (*named, _extended_of(pod.uid)) if pod.kind.template.extended_resources else named
+        if pod.kind.template.extended_resources:
+            return (*named, _DEVICES, _extended_of(pod.uid))
+        if not named or find_claims(self._state, pod).problem is not None:
+            return named
+        return (*named, _DEVICES)
 
     def _narrow_claim(self, old: object, new: object) -> tuple[str, ...] | None:
-        """Whatever frees no devices can only help the pods that name the claim; see `_hint_claim`."""
-        if _frees_devices(old, new):
-            return None
+        """What frees no devices can only help the pods that name the claim; see `_hint_claim`.
+
+        Devices that are free now are no help to pods whose claims are not there yet.
+        """
         claim = new if isinstance(new, ClaimInfo) else old
         owner = claim.extended_owner if isinstance(claim, ClaimInfo) else None
+        named = (new.key,) if isinstance(new, ClaimInfo) else ()
         if owner is not None:
-            return (_extended_of(owner),)
-        return (new.key,) if isinstance(new, ClaimInfo) else ()
+            named = (_extended_of(owner),)
+        return (_DEVICES, *named) if _frees_devices(old, new) else named
 
     def _hint_claim(self, pod: PodInfo, old: object, new: object) -> Hint:
         """A claim that lost its allocation frees devices for anybody; otherwise only the pod's own claims count."""

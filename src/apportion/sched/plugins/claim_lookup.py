@@ -1,12 +1,11 @@
 """Which claims a pod uses, and what keeps it from using them."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from apportion.sched.state import ClaimInfo, ClusterState, PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class PodClaims:
+class PodClaims(Struct, frozen=True):
     """The claims of a pod in the order of its spec, or the text of what is wrong with one of them."""
 
     claims: tuple[ClaimInfo, ...]
@@ -25,8 +24,10 @@ def find_claims(state: ClusterState, pod: PodInfo) -> PodClaims:
                     (),
                     f'pod "{pod.key}", spec.resourceClaim {entry.name}: none of the supported fields are set',
                 )
-            status = next((s for s in pod.claim_statuses if s.name == entry.name), None)
-            if status is None:
+            for status in pod.claim_statuses:
+                if status.name == entry.name:
+                    break
+            else:
                 return PodClaims((), f'pod "{pod.key}": ResourceClaim not created yet')
             name = status.resource_claim_name
             if name is None:
@@ -45,8 +46,9 @@ def name_claims(pod: PodInfo) -> tuple[str, ...]:
     if not entries:
         return ()
     made = {s.name: s.resource_claim_name for s in pod.claim_statuses}
-    names = (made.get(e.name) if e.resource_claim_name is None else e.resource_claim_name for e in entries)
-    return tuple(dict.fromkeys(f"{pod.namespace}/{name}" for name in names if name))
+    names = [e.resource_claim_name or made.get(e.name) for e in entries]
+    keys = [f"{pod.namespace}/{name}" for name in names if name]
+    return tuple(dict.fromkeys(keys)) if len(keys) > 1 else tuple(keys)
 
 
 def _problem(pod: PodInfo, name: str, claim: ClaimInfo | None, generated: bool) -> str | None:

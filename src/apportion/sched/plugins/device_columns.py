@@ -30,6 +30,7 @@ class DeviceColumn:
         "_matchers",
         "_seen_nodes",
         "_state",
+        "judged",
         "ok",
         "prepared",
         "problem",
@@ -53,6 +54,7 @@ class DeviceColumn:
         self._is_shut = is_shut
         self._matchers = [compile_node_selector(s) for s in selectors]
         self.stamp = 0
+        self.judged = 0  # how often a node got another score
         self.score = DeviceScore(self)
         self.ok: Bools = np.zeros(0, np.bool_)
         self._compute()
@@ -77,6 +79,7 @@ class DeviceColumn:
         self.score.raw = np.zeros(nodes.rows, np.int64)
         for row in np.flatnonzero(nodes.valid).tolist():
             self._judge(row)
+        self.judged += 1
         self.stamp += 1
 
     def _judge(self, row: int) -> None:
@@ -91,7 +94,10 @@ class DeviceColumn:
         if fits and self._matchers:
             fits = all(m.matches(name, nodes.labels(row)) for m in self._matchers)
         self.ok[row] = fits
-        self.score.raw[row] = score
+        raw = self.score.raw
+        if raw[row] != score:
+            raw[row] = score
+            self.judged += 1
 
     def refresh(self) -> None:
         """Bring ``ok`` up to date; work is proportional to the nodes whose devices changed."""
@@ -159,17 +165,21 @@ class ExtendedDeviceColumn(DeviceColumn):
 class DeviceScore(Scored):
     """Earlier alternatives of prioritized lists are better; 0 everywhere for claims without them."""
 
-    __slots__ = ("_column",)
+    __slots__ = ("_column", "_judged")
 
     def __init__(self, column: DeviceColumn) -> None:
         super().__init__(pointwise=False)
         self._column = column
+        self._judged = -1
 
     def refresh(self) -> None:
         """The filter column brings ``raw`` up to date."""
-        self._column.refresh()
-        self.stamp = self._column.stamp
-        self.constant = None if self.raw.any() else 0
+        column = self._column
+        column.refresh()
+        self.stamp = column.stamp
+        if self._judged != column.judged:
+            self._judged = column.judged
+            self.constant = None if self.raw.any() else 0
 
     def normalized(self, ok: Bools) -> Int64s:
         """Scale so that the best feasible node has 100."""

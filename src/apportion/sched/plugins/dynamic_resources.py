@@ -54,7 +54,7 @@ class DynamicResources:
 
     name = _NAME
     per_pod = True
-    is_about_claims = True
+    is_about = "devices"
     allows_parallel_pre_bind = True
 
     def __init__(self, handle: Handle) -> None:

@@ -36,7 +36,7 @@ class NodeVolumeLimits:
 
     name = _NAME
     per_pod = True
-    is_about_claims = True
+    is_about = "volumes"
 
     def __init__(self, handle: Handle) -> None:
         self._state = handle.state

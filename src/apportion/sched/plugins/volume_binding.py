@@ -44,7 +44,7 @@ class VolumeBinding:
 
     name = _NAME
     per_pod = True
-    is_about_claims = True
+    is_about = "volumes"
     allows_parallel_pre_bind = True
 
     def __init__(self, handle: Handle) -> None:

@@ -38,7 +38,7 @@ class VolumeRestrictions:
 
     name = _NAME
     per_pod = True
-    is_about_claims = True
+    is_about = "volumes"
 
     def __init__(self, handle: Handle) -> None:
         self._state = handle.state

@@ -36,7 +36,7 @@ class VolumeZone:
 
     name = "VolumeZone"
     per_pod = True
-    is_about_claims = True
+    is_about = "volumes"
 
     def __init__(self, handle: Handle) -> None:
         self._nodes = handle.state.nodes

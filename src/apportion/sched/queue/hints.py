@@ -59,18 +59,18 @@ _AUDIENCES_MAX: Final = 4096
 class Audience:
     """Who wants to hear of an event.
 
-    ``plugins`` over all profiles, sorted, with ``ANY_EVENT``; ``registrations`` by scheduler name, in the
-    order of the profile. A wildcard event concerns everybody. ``narrows`` has the plugins that can name the pods
-    that an event may help.
+    ``registrations`` by scheduler name, in the order of the profile. A wildcard event concerns everybody.
+    ``narrows`` has the plugins that can name the pods that an event may help, ``broad`` the others over all
+    profiles, sorted, with ``ANY_EVENT``.
     """
 
     is_wildcard: bool
-    plugins: tuple[str, ...]
+    broad: tuple[str, ...]
     registrations: Mapping[str, tuple[Registration, ...]]
     narrows: Mapping[str, NarrowFn]
 
     def __bool__(self) -> bool:
-        return self.is_wildcard or len(self.plugins) > 1
+        return self.is_wildcard or len(self.broad) > 1 or bool(self.narrows)
 
 
 class EventIndex:
@@ -132,11 +132,8 @@ class EventIndex:
                     break
         return answer
 
-    def find_interests(self, audience: Audience, plugin: str, old: object, new: object) -> tuple[str, ...] | None:
+    def find_interests(self, plugin: str, narrow: NarrowFn, old: object, new: object) -> tuple[str, ...] | None:
         """Return the interests of the only pods of a plugin that an event can help, None when it may be any."""
-        narrow = audience.narrows.get(plugin)
-        if narrow is None:
-            return None
         try:
             return narrow(old, new)
         except Exception:  # see `_is_queue`
@@ -152,7 +149,8 @@ class EventIndex:
         # one that registered twice for the event, or not always with a function, hears of it for all its pods
         by_plugin = {r.plugin: {o.narrow for o in found if o.plugin == r.plugin} for r in found}
         narrows = {p: n for p, fns in by_plugin.items() if len(fns) == 1 and (n := next(iter(fns))) is not None}
-        return Audience(event.is_wildcard, (ANY_EVENT, *sorted(by_plugin)), registrations, narrows)
+        broad = (ANY_EVENT, *sorted(by_plugin.keys() - narrows.keys()))
+        return Audience(event.is_wildcard, broad, registrations, narrows)
 
     def _is_queue(self, registration: Registration, pod: QueuedPod[Any], old: object, new: object) -> bool:
         if registration.hint is None:

@@ -53,19 +53,23 @@ class ParkedPool(Generic[EntityT]):
         """Return the entities that ``holder`` keeps here and that have one of the interests, by uid."""
         found: dict[str, EntityT] = {}
         for interest in interests:
-            found.update(self._by_interest.get((holder, interest), {}))
+            interested = self._by_interest.get((holder, interest))
+            if interested:
+                found.update(interested)
         return found
 
-    def find_held_by(self, holders: Iterable[str]) -> list[EntityT]:
-        """Return the entities that any of ``holders`` keeps here, each once, in a stable order."""
+    def find_held_by(self, holders: Iterable[str]) -> dict[str, EntityT]:
+        """Return the entities that any of ``holders`` keeps here, by uid, in a stable order."""
         found: dict[str, EntityT] = {}
         for holder in holders:
-            found.update(self._by_holder.get(holder, {}))
-        return list(found.values())
+            held = self._by_holder.get(holder)
+            if held:
+                found.update(held)
+        return found
 
     def find_all(self) -> list[EntityT]:
         """Return all parked entities, in a stable order."""
-        return self.find_held_by(sorted(self._by_holder))
+        return list(self.find_held_by(sorted(self._by_holder)).values())
 
     def find_oldest(self) -> EntityT | None:
         """Return the entity that has rested longest."""

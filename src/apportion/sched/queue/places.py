@@ -175,6 +175,9 @@ class Places(Generic[PodT]):
                 pod.open_gate()
             return True
         was_parked = pod.place == "unschedulable"
+        if was_parked and pod.gating_plugin == gate[0] and not pod.was_flushed:
+            pod.gate_reasons = gate[1]  # it rests where it is
+            return False
         self.withdraw(pod)
         pod.close_gate(*gate)
         self._park(pod, "" if was_parked else label)

@@ -267,10 +267,14 @@ class SchedulingQueue(Generic[PodT]):
         parked = self._places.parked
         if audience.is_wildcard:
             return parked.find_all()
-        narrowed = {p: self._events.find_interests(audience, p, old, new) for p in audience.narrows}
-        found = {p.uid: p for p in parked.find_held_by(p for p in audience.plugins if narrowed.get(p) is None)}
-        for plugin, interests in narrowed.items():
-            found.update(parked.find_interested(plugin, interests or ()))
+        broad, found = audience.broad, {}
+        for plugin, narrow in audience.narrows.items():
+            interests = self._events.find_interests(plugin, narrow, old, new)
+            if interests is None:
+                broad = (*broad, plugin)
+            else:
+                found.update(parked.find_interested(plugin, interests))
+        found.update(parked.find_held_by(broad))
         return list(found.values())
 
     def _wake_updated(self, pod: QueuedPod[PodT], old: PodT, new: PodT, events: Sequence[ClusterEvent]) -> None:

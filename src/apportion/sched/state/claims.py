@@ -111,6 +111,10 @@ class ClaimStore:
         if replaced is not None and replaced.uid != claim.uid:
             self._hold(replaced.uid, None)
         assumed = self._assumed.get(claim.key)
+        if assumed is claim:  # our own write; what it decided is held since then
+            del self._assumed[claim.key]
+            self._tell(claim.key)
+            return replaced
         if assumed is not None and (assumed.uid != claim.uid or not _is_older(claim, assumed)):
             del self._assumed[claim.key]
         self._settle(claim.key, claim.uid)
@@ -140,8 +144,9 @@ class ClaimStore:
             del self._listeners[key]
 
     def _tell(self, key: str) -> None:
-        for listener in tuple(self._listeners.get(key, ())):
-            listener()
+        if key in self._listeners:
+            for listener in tuple(self._listeners[key]):
+                listener()
 
     # ---- what the scheduler decided -----------------------------------------------------------------------
 
@@ -196,7 +201,7 @@ class ClaimStore:
 
     def _hold(self, uid: str, allocation: AllocationResult | None) -> None:
         held = self._held.get(uid)
-        if held == allocation:
+        if held is allocation or held == allocation:
             return
         if allocation is None:
             del self._held[uid]

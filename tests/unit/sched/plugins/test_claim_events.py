@@ -57,13 +57,13 @@ def hint(case: str) -> tuple[Hint, tuple[str, ...] | None]:
         ("made anew", Hint.SKIP, ("default/c",)),
         ("status", Hint.QUEUE, ("default/c",)),
         ("finalizer", Hint.SKIP, ("default/c",)),
-        ("other deallocated", Hint.QUEUE, None),
-        ("other deleted with devices", Hint.QUEUE, None),
+        ("other deallocated", Hint.QUEUE, ("devices", "default/other")),
+        ("other deleted with devices", Hint.QUEUE, ("devices",)),
         ("extended deleted", Hint.QUEUE, ("extended/uid-default-p",)),
         ("no claims", Hint.SKIP, ()),
     ],
 )
-def test_a_claim_changes(case: str, wanted: Hint, narrowed: tuple[str, ...] | None) -> None:
+def test_a_claim_changes(case: str, wanted: Hint, narrowed: tuple[str, ...]) -> None:
     assert hint(case) == (wanted, narrowed)
 
 
@@ -84,3 +84,11 @@ def test_what_another_pod_gets_is_not_for_this_one() -> None:
     pod, other = (bench.state.reader.read_tree(pod_tree(name, **USING)) for name in ("p", "q"))
     assert events._hint_pod(pod, None, pod) is Hint.QUEUE
     assert events._hint_pod(pod, None, other) is Hint.SKIP
+
+
+def test_free_devices_are_of_interest_once_the_claims_are_there() -> None:
+    bench, events = make()
+    pod = bench.state.reader.read_tree(pod_tree("p", resourceClaims=[{"name": "g", "resourceClaimName": "c"}]))
+    assert events.interests(pod) == ("default/c",)
+    bench.state.claims.apply(read(bench, "c"))
+    assert events.interests(pod) == ("default/c", "devices")
