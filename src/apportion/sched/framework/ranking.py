@@ -98,4 +98,5 @@ class Ranking:
         highest = ranked[ranked.argmax()]
         if highest < 0:
             return np.zeros(0, np.int64)
-        return (ranked == highest).nonzero()[0]
+        ties: Int64s = (ranked == highest).nonzero()[0]
+        return ties

@@ -50,9 +50,12 @@ class _StoredClaim(View):
 
 
 class ClaimInfo:
-    """One resource claim as read; never changed."""
+    """One resource claim as read; never changed.
 
-    __slots__ = ("input", "key", "meta", "status", "stored")
+    ``uid`` is what holds its devices in the device table, ``allocation`` the one in this version of the claim.
+    """
+
+    __slots__ = ("allocation", "input", "key", "meta", "status", "stored", "uid")
 
     def __init__(
         self,
@@ -67,16 +70,8 @@ class ClaimInfo:
         self.input = claim
         self.stored = stored
         self.key = f"{meta.namespace}/{meta.name}"
-
-    @property
-    def uid(self) -> str:
-        """The claim's uid: what holds its devices in the device table."""
-        return self.meta.uid
-
-    @property
-    def allocation(self) -> AllocationResult | None:
-        """The allocation in this version of the claim."""
-        return self.status.allocation
+        self.uid = meta.uid
+        self.allocation: AllocationResult | None = status.allocation
 
     def is_reserved_for(self, pod_uid: str) -> bool:
         """Return whether the pod with this uid may use the claim."""
@@ -92,7 +87,10 @@ class ClaimInfo:
 
     def find_controller(self) -> OwnerReference | None:
         """Return the owner that controls the claim."""
-        return next((o for o in self.meta.owner_references if o.controller), None)
+        for owner in self.meta.owner_references:
+            if owner.controller:
+                return owner
+        return None
 
 
 _DECODE_STORED: Final = msgspec.json.Decoder(_StoredClaim).decode
