@@ -16,7 +16,9 @@ from apportion.api.kinds import find_kind, split_api_version
 from apportion.base import Clock
 from apportion.client import MERGE_PATCH, Request, Response, Task, Transport
 from apportion.controllers.controller import Controller, decode_frame
+from apportion.controllers.gone import SeenUids
 
+CONTESTED_S: Final = 0.005
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 WATCHED: Final = (
     "namespaces", "nodes", "pods", "services", "configmaps", "secrets", "serviceaccounts", "persistentvolumeclaims",
@@ -60,6 +62,8 @@ class GarbageCollector(Controller[Key]):
         self._objects: dict[Key, _Meta] = {}
         self._by_uid: dict[str, Key] = {}
         self._dependents: dict[str, dict[Key, None]] = {}  # by the uid of an owner
+        self._gone = SeenUids()
+        self._contested: set[Key] = set()  # changed by others while we acted; each is looked at again after a while
 
     def start(self) -> None:
         """Watch."""
@@ -75,6 +79,7 @@ class GarbageCollector(Controller[Key]):
         known = self._objects.get(key, meta)
         self._forget(key)
         if event.type == "DELETED":
+            self._gone.add(meta.uid)
             # the owners as last known: a deletion that the watch missed comes without any
             for other in (*self._dependents.get(meta.uid, ()), *self._keys(known.owner_references)):
                 self.queue.add(other)
@@ -83,7 +88,7 @@ class GarbageCollector(Controller[Key]):
         self._by_uid[meta.uid] = key
         for owner in meta.owner_references:
             self._dependents.setdefault(owner["uid"], {})[key] = None
-        if meta.owner_references or _is_held(meta):
+        if key not in self._contested and (meta.owner_references or _is_held(meta)):
             self.queue.add(key)
 
     def _forget(self, key: Key) -> None:
@@ -103,6 +108,7 @@ class GarbageCollector(Controller[Key]):
     # ---- one object ---------------------------------------------------------------------------------------
 
     def _sync(self, key: Key) -> Task:
+        self._contested.discard(key)
         meta = self._objects.get(key)
         if meta is None:
             return None
@@ -137,6 +143,8 @@ class GarbageCollector(Controller[Key]):
         """Return whether an owner exists, or what went wrong; one that no watch has shown is asked for."""
         if owner["uid"] in self._by_uid:
             return True
+        if owner["uid"] in self._gone:
+            return False
         kind = find_kind(split_api_version(owner["apiVersion"])[0], owner["kind"])
         if kind is None:
             return True  # not a kind of ours: nothing can be said about it
@@ -194,6 +202,10 @@ class GarbageCollector(Controller[Key]):
         guard = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         body = orjson.dumps({"preconditions": guard, "propagationPolicy": policy})
         response = yield Request("delete", *key, body)
+        if response.code == 409:  # somebody is at work on the object, and may not have done yet
+            self._contested.add(key)
+            self.queue.add_after(key, CONTESTED_S)
+            return None
         return None if response.code < 300 or response.code == 404 else response.message or "refused"
 
 

@@ -39,6 +39,7 @@ from apportion.controllers.claim_views import (
     to_tree,
 )
 from apportion.controllers.event_recorder import EventRecorder, Subject
+from apportion.controllers.gone import SeenUids
 from apportion.controllers.steps import Steps
 from apportion.controllers.work_queue import WorkQueue
 
@@ -67,6 +68,7 @@ class ResourceClaimController:
         self.index = ClaimIndex()
         # names under which claims may exist by now, by the pod's uid and the entry: no answer came
         self._open_names: dict[str, dict[str, str]] = {}
+        self._gone = SeenUids()  # pods that the watch has shown to be gone
         self.queue: WorkQueue[Key] = WorkQueue(clock)
         self.failures: deque[str] = deque(maxlen=FAILURES_MAX)  # the last ones, for whoever wants to look
 
@@ -139,6 +141,7 @@ class ResourceClaimController:
             for claim in self.index.owned_by(known):
                 self.queue.add(("claim", claim.metadata.key))
         if event.type == "DELETED":
+            self._gone.add(pod.metadata.uid)
             self.index.pods.pop(key, None)
             self._open_names.pop(pod.metadata.uid, None)
         else:
@@ -316,6 +319,8 @@ class ResourceClaimController:
         """
         if reference.resource != "pods" or reference.api_group:
             return reference
+        if reference.uid in self._gone:
+            return None
         namespace = claim.metadata.namespace
         pod = self.index.pods.get(f"{namespace}/{reference.name}")
         if pod is None or pod.metadata.uid != reference.uid:

@@ -7,8 +7,9 @@ from typing import Any
 import orjson
 
 from apportion.base import Rng, VirtualClock
+from apportion.client import MERGE_PATCH
 from apportion.controllers import GarbageCollector
-from apportion.server import ApiRequest, InProcessTransport, Server
+from apportion.server import ApiRequest, ApiResponse, InProcessTransport, Server
 from apportion.store import MemoryStore
 
 Tree = dict[str, Any]
@@ -135,3 +136,44 @@ def test_a_foreground_deletion_waits_for_what_blocks_it() -> None:
     rig.call("PUT", f"{MAPS}/mine", held)
     rig.run()
     assert rig.names(SETS) == [] and rig.names() == []
+
+
+def count_calls(rig: Rig) -> list[tuple[str, str, int]]:
+    """Return a list that fills with the method, the path and the code of what the collector asks for."""
+    calls: list[tuple[str, str, int]] = []
+    handle = rig.server.handle
+
+    def noted(request: ApiRequest) -> ApiResponse:
+        response = handle(request)
+        calls.append((request.method, request.path, response.code))
+        return response
+
+    rig.server.handle = noted  # type: ignore[method-assign]
+    return calls
+
+
+def test_an_owner_that_the_watch_has_shown_to_go_is_not_asked_for() -> None:
+    rig = Rig()
+    rig.owned("mine", rig.owner("first"))
+    rig.run()
+    rig.call("DELETE", f"{SETS}/first", {"propagationPolicy": "Background"})
+    calls = count_calls(rig)
+    rig.run()
+    assert calls == [("DELETE", f"{MAPS}/mine", 200)]
+
+
+def test_after_a_conflict_one_look_follows_when_the_others_have_done() -> None:
+    rig = Rig()
+    rig.owned("mine", rig.owner("first"))
+    rig.run()
+    rig.call("DELETE", f"{SETS}/first", {"propagationPolicy": "Background"})
+    calls = count_calls(rig)
+    while not calls:  # the collector acts on what it knows
+        if rig._ready:
+            rig._ready.popleft()()
+        elif rig.collector.work() and rig._ready:
+            changed = rig.server.handle(ApiRequest("PATCH", f"{MAPS}/mine", "", b'{"data":{"k":"1"}}', MERGE_PATCH))
+            assert changed.code == 200
+    rig.run()
+    assert [c for c in calls if c[0] == "DELETE"] == [("DELETE", f"{MAPS}/mine", 409), ("DELETE", f"{MAPS}/mine", 200)]
+    assert rig.names() == []
