@@ -42,6 +42,11 @@ class Resource:
     is_preferred: bool = field(init=False)  # whether objects are stored in this version
 
     @property
+    def path(self) -> tuple[str, str]:
+        """What names the resource in this version."""
+        return self.api_version, self.kind.plural
+
+    @property
     def group(self) -> str:
         return self.kind.group
 

@@ -13,7 +13,7 @@ from apportion.server import errors
 from apportion.server.bootstrap import create_system_objects
 from apportion.server.discovery import VERSION, find_discovery
 from apportion.server.event_expiry import TTL_S
-from apportion.server.formats import parse_accept
+from apportion.server.formats import Form, parse_accept
 from apportion.server.objects import Objects
 from apportion.server.openapi import find_openapi
 from apportion.server.openapi_v2 import CONTENT_TYPE as OPENAPI_V2_TYPE
@@ -48,6 +48,7 @@ class Server:
         self._objects = Objects(store, clock, rng, check_cel, event_ttl_s)
         self._verbs = Verbs(self._objects, self._printer)
         self._documents: dict[str, Document] = {}
+        self._frames: dict[tuple[str, str], dict[int, bytes]] = {}  # by served version and plural
         self._losses = store.recover()
         create_system_objects(self._objects)
 
@@ -101,7 +102,8 @@ class Server:
         if target.subresource:
             raise errors.method_not_allowed()
         form = parse_accept(request.accept)
-        return Watch(self.store, target, Parameters.parse(request.query), form, self._printer)
+        frames = self._frames.setdefault(target.resource.path, {}) if form is Form.WHOLE else None
+        return Watch(self.store, target, Parameters.parse(request.query), form, self._printer, frames)
 
     def _answer(self, request: ApiRequest) -> ApiResponse:
         if len(request.body) > BODY_BYTES_MAX:

@@ -33,7 +33,10 @@ _METHODS: Final = {
 class _Feed:
     """One watch. When it falls behind the history it starts anew with the difference."""
 
-    def __init__(self, open_watch: Callable[[], Watch], sink: WatchSink, on_synced: OnSynced | None) -> None:
+    def __init__(
+        self, resource: str, open_watch: Callable[[], Watch], sink: WatchSink, on_synced: OnSynced | None
+    ) -> None:
+        self.resource = resource  # by its name in the store
         self._open = open_watch
         self._sink = sink
         self._on_synced = on_synced
@@ -42,6 +45,10 @@ class _Feed:
         self._told: dict[Key, bytes] = {}  # by the watches before this one
         self.has_synced = False
         self.is_closed = False
+
+    def skip_to(self, revision: int) -> None:
+        """Take note that nothing happened up to a revision."""
+        self._watch.skip_to(revision)
 
     def deliver(self) -> bool:
         """Deliver what is new; returns whether there may be more."""
@@ -82,7 +89,9 @@ class InProcessTransport(Transport):
         self._server = server
         self._call_soon = call_soon
         self._waiting: deque[tuple[ApiResponse, OnDone]] = deque()
-        self._feeds: list[_Feed] = []
+        self._feeds: dict[str, list[_Feed]] = {}  # by resource
+        self._heads: dict[str, int] = {}  # by resource: the newest change that every feed has delivered
+        self._told = 0  # everything up to here is delivered
         self._is_awake = False
         self._is_closed = False
         self._leave = server.store.subscribe(self._wake)
@@ -93,9 +102,11 @@ class InProcessTransport(Transport):
 
     def watch(self, resource: str, sink: WatchSink, on_synced: OnSynced | None = None) -> WatchHandle:
         """Deliver what exists, then what changes. One that falls behind the history delivers the difference."""
-        path = _get_path(get_resource(resource), "", "", "")
-        feed = _Feed(lambda: self._server.watch(ApiRequest("GET", path, "watch=1")), sink, on_synced)
-        self._feeds.append(feed)
+        found = get_resource(resource)
+        path = _get_path(found, "", "", "")
+        feed = _Feed(found.storage, lambda: self._server.watch(ApiRequest("GET", path, "watch=1")), sink, on_synced)
+        self._feeds.setdefault(found.storage, []).append(feed)
+        self._heads.pop(found.storage, None)
         self._wake()
         return feed
 
@@ -108,7 +119,8 @@ class InProcessTransport(Transport):
         lost, self._waiting = self._waiting, deque()
         for _, on_done in lost:
             _call(on_done, Response(503, message="the server was started again before it answered"))
-        for feed in self._feeds:
+        self._heads.clear()
+        for feed in self._list_feeds():
             feed.reopen()
         self._wake()
 
@@ -116,9 +128,12 @@ class InProcessTransport(Transport):
         """Stop listening to the store; requests that were sent are carried out, and not answered."""
         self._is_closed = True
         self._leave()
-        for feed in self._feeds:
+        for feed in self._list_feeds():
             feed.close()
         self._waiting.clear()
+
+    def _list_feeds(self) -> list[_Feed]:
+        return [feed for feeds in self._feeds.values() for feed in feeds]
 
     # ---- in the loop --------------------------------------------------------------------------------------
 
@@ -140,7 +155,8 @@ class InProcessTransport(Transport):
 
     def _deliver(self) -> None:
         self._is_awake = False  # first, so that a commit during the delivery brings the next one
-        durable = self._server.store.durable_revision
+        store = self._server.store
+        durable = store.durable_revision
         while self._waiting:
             response, on_done = self._waiting[0]
             lost = self._server.find_loss(response)
@@ -148,11 +164,26 @@ class InProcessTransport(Transport):
                 break
             self._waiting.popleft()
             _call(on_done, _to_response(lost or response))
-        for feed in tuple(self._feeds):
+        heads = store.heads
+        for resource, feeds in tuple(self._feeds.items()):
+            head = heads.get(resource, 0)
+            if self._heads.get(resource) != head and self._deliver_to(feeds) and head <= durable:
+                self._heads[resource] = head
+        self._told = durable
+
+    def _deliver_to(self, feeds: list[_Feed]) -> bool:
+        """Deliver what is new of a resource; returns whether every feed has it by now."""
+        is_done = True
+        for feed in tuple(feeds):
             if feed.is_closed:
-                self._feeds.remove(feed)
-            elif feed.deliver():
+                feeds.remove(feed)
+                continue
+            feed.skip_to(self._told)
+            if feed.deliver():
                 self._wake()
+                is_done = False
+            is_done = is_done and feed.has_synced
+        return is_done
 
 
 def _call(listener: Callable[[_T], None], what: _T) -> None:

@@ -21,14 +21,27 @@ from apportion.server.selectors import parse_selection
 from apportion.server.tables import Printer
 from apportion.store import Change, ChangeType, CompactedError, Key, Store
 
+_FRAMES_MAX: Final = 64
 _INITIAL_END: Final = {"k8s.io/initial-events-end": "true"}
 
 
 class Watch:
     """One watch; ``read`` returns what is new, as frames of JSON that end with a line feed."""
 
-    def __init__(self, store: Store, target: Target, parameters: Parameters, form: Form, printer: Printer) -> None:
-        """Check the parameters; raises ApiError 400 and 422."""
+    def __init__(
+        self,
+        store: Store,
+        target: Target,
+        parameters: Parameters,
+        form: Form,
+        printer: Printer,
+        frames: dict[int, bytes] | None = None,
+    ) -> None:
+        """Check the parameters; raises ApiError 400 and 422.
+
+        ``frames`` is shared by watches that show every change of a resource in the same form: frames by revision.
+        """
+        self._frames = frames
         self.ended = False
         self.has_opened = False  # whether ``read`` has returned what existed at the start
         self.known: dict[Key, bytes] | None = None  # what was told last, by key; only kept when asked to
@@ -89,6 +102,11 @@ class Watch:
             self._told = max(self._told, changes[-1].revision if changes else 0, durable)
         return frames
 
+    def skip_to(self, revision: int) -> None:
+        """Take note that nothing happened up to a revision, so that the history before it is not needed."""
+        if self.has_opened:
+            self._told = max(self._told, revision)
+
     def remember(self, before: Mapping[Key, bytes] | None = None) -> None:
         """Keep what is told, for a watch that may have to take over; only without selectors, and before reading.
 
@@ -137,7 +155,7 @@ class Watch:
         if self._target.namespace and change.key.namespace != self._target.namespace:
             return None
         if self._selection.is_everything and not self._name:
-            return _frame(change.type.value, self._render(change.value))
+            return self._frame_plainly(change)
         is_in = change.type is not ChangeType.DELETED and self._is_selected(change.key.name, change.value)
         was_in = change.previous is not None and self._is_selected(change.key.name, change.previous)
         if is_in:
@@ -148,6 +166,17 @@ class Watch:
             return _frame("DELETED", self._render(change.value))
         assert change.previous is not None
         return _frame("DELETED", self._render(_at_revision(change.previous, change.revision)))
+
+    def _frame_plainly(self, change: Change) -> bytes:
+        frames = self._frames
+        if frames is None:
+            return _frame(change.type.value, self._render(change.value))
+        frame = frames.get(change.revision)
+        if frame is None:
+            frame = frames[change.revision] = _frame(change.type.value, self._render(change.value))
+            if len(frames) > _FRAMES_MAX:
+                del frames[next(iter(frames))]
+        return frame
 
     def _is_selected(self, name: str, raw: bytes) -> bool:
         if self._name and name != self._name:

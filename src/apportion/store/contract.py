@@ -1,6 +1,6 @@
 """What a store promises: one counter of revisions, one writer, changes that can be read again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -94,6 +94,11 @@ class Store(Protocol):
     @property
     def compacted_revision(self) -> int:
         """Changes up to and including this one cannot be read any more."""
+        ...
+
+    @property
+    def heads(self) -> Mapping[str, int]:
+        """The revision of the newest change by resource, durable or not; live, not to be changed."""
         ...
 
     def find(self, key: Key) -> Entry | None:

@@ -1,6 +1,6 @@
 """A store that forgets everything with the process: every commit counts as durable at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from apportion.base import InputError
@@ -36,6 +36,10 @@ class MemoryStore(Store):
     @property
     def compacted_revision(self) -> int:
         return self._state.compacted_revision
+
+    @property
+    def heads(self) -> Mapping[str, int]:
+        return self._state.heads
 
     def find(self, key: Key) -> Entry | None:
         return self._state.find(key)

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -55,6 +55,10 @@ class SqliteStore(Store):
     @property
     def compacted_revision(self) -> int:
         return self._state.compacted_revision
+
+    @property
+    def heads(self) -> Mapping[str, int]:
+        return self._state.heads
 
     def find(self, key: Key) -> Entry | None:
         return self._state.find(key)

@@ -43,6 +43,7 @@ class RevisionedState:
         self._changes_max = changes_max
         self._resources: dict[str, _Resource] = {}
         self._log: deque[Change] = deque()
+        self.heads: dict[str, int] = {}  # by resource: the revision of its newest change
 
     def find(self, key: Key) -> Entry | None:
         found = self._resources.get(key.resource)
@@ -114,6 +115,7 @@ class RevisionedState:
         if change.type is not ChangeType.MODIFIED:
             resource.keys = None
         self.revision = change.revision
+        self.heads[change.key.resource] = change.revision
         self._log.append(change)
         resource.changes.append(change)
         return entry
@@ -129,6 +131,7 @@ class RevisionedState:
             resource.entries[change.key] = replaced
         resource.keys = None
         self.revision = change.revision - 1
+        self.heads[change.key.resource] = self.revision
 
     def restore(self, entry: Entry) -> None:
         """Take in an entry from before the history; only while loading."""

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from apportion.client import JSON_PATCH, Request, Response
-from apportion.server import InProcessTransport
+from apportion.server import InProcessTransport, Server
 from apportion.store import MemoryStore, SqliteStore, Store
 from unit.server.api_driver import Api, config_map
 
@@ -95,3 +95,33 @@ def test_a_watch_that_fell_behind_starts_anew() -> None:
     loop.run()
     names = [orjson.loads(e)["object"]["metadata"]["name"] for e in events]
     assert names == [f"m{i:02}" for i in range(20)]
+
+
+def test_a_watch_on_what_never_changes_does_not_fall_behind_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, loop, events, codes = MemoryStore(changes_max=10), Loop(), list[bytes](), list[int]()
+    transport = InProcessTransport(Api(store).server, loop.calls.append)
+    transport.watch("secrets", events.append)
+    loop.run()
+    for i in range(30):
+        transport.submit(create(f"c{i}"), lambda r: codes.append(r.code))
+        loop.run()
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+    transport.submit(Request("create", "secrets", "default", "s", orjson.dumps(secret)), lambda r: codes.append(r.code))
+    monkeypatch.setattr(Server, "watch", lambda self, request: pytest.fail("the watch was opened anew"))
+    loop.run()
+    assert set(codes) == {201}
+    assert [orjson.loads(e)["type"] for e in events] == ["ADDED"]
+
+
+def test_watches_of_one_resource_hear_the_same_bytes() -> None:
+    api, loop = Api(), Loop()
+    heard: list[list[bytes]] = [[], [], []]
+    first, second = (InProcessTransport(api.server, loop.calls.append) for _ in range(2))
+    first.watch("configmaps", heard[0].append)
+    first.watch("configmaps", heard[1].append)
+    second.watch("configmaps", heard[2].append)
+    loop.run()
+    first.submit(create("a"), lambda r: None)
+    loop.run()
+    assert [len(h) for h in heard] == [1, 1, 1]
+    assert heard[0][0] is heard[1][0] is heard[2][0]
