@@ -4,7 +4,7 @@ The views themselves are imported from where they are defined: ``view``, ``core`
 ``storage``.
 """
 
-from apportion.api.admission import AdmissionContext, admit
+from apportion.api.admission import AdmissionContext, admit, admit_fields
 from apportion.api.conversion import convert_to_preferred
 from apportion.api.decode import decode_as, decode_view
 from apportion.api.defaults import set_defaults
@@ -23,7 +23,7 @@ from apportion.api.selectors import (
     compile_node_selector_term,
     tolerates,
 )
-from apportion.api.validation import CheckCEL, validate, validate_pod_template
+from apportion.api.validation import CheckCEL, validate, validate_pod_template, validate_unchanged_spec
 from apportion.api.view import View
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "Use",
     "View",
     "admit",
+    "admit_fields",
     "compile_label_selector",
     "compile_node_selector",
     "compile_node_selector_term",
@@ -62,4 +63,5 @@ __all__ = [
     "tolerates",
     "validate",
     "validate_pod_template",
+    "validate_unchanged_spec",
 ]

@@ -65,10 +65,13 @@ def admit(tree: Tree, kind: Kind, context: AdmissionContext) -> Tree:
 
     Expects a valid object with defaults. Raises ValidationError when admission refuses it.
     """
+    return fill_identity(admit_fields(tree, kind, context), kind, context.names, context.now)
+
+
+def admit_fields(tree: Tree, kind: Kind, context: AdmissionContext) -> Tree:
+    """Return the object completed from its classes; as `admit`, for whoever names and dates objects himself."""
     admit_kind = _ADMITTERS.get((kind.group, kind.name))
-    if admit_kind is not None:
-        tree = admit_kind(tree, context)
-    return fill_identity(tree, kind, context.names, context.now)
+    return tree if admit_kind is None else admit_kind(tree, context)
 
 
 def _admit_pod(tree: Tree, context: AdmissionContext) -> Tree:

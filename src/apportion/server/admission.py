@@ -4,7 +4,7 @@ from typing import Final
 
 import orjson
 
-from apportion.api import AdmissionContext, Kind, NameGenerator, Tree, admit
+from apportion.api import AdmissionContext, Kind, NameGenerator, Tree, admit_fields
 from apportion.api.pod_admission import add_default_tolerations
 from apportion.base import Clock, Rng, ValidationError
 from apportion.server import errors
@@ -47,7 +47,7 @@ class Admission:
         tree = self._fill_name(tree, resource)
         name = tree["metadata"]["name"]
         try:
-            done = admit(tree, resource.kind, self._get_context())
+            done = admit_fields(tree, resource.kind, self._get_context())
         except ValidationError as error:
             if error.detail.startswith("Forbidden: "):  # a rule about a field, wherever it is checked
                 raise errors.invalid(resource.group, resource.kind.name, name, [error]) from None

@@ -4,9 +4,8 @@ Source: apiserver/pkg/endpoints/handlers and apimachinery/pkg/runtime/serializer
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any, Final
 
 import orjson
@@ -56,6 +55,8 @@ class Strictness:
 
     @classmethod
     def parse(cls, parameters: Parameters, options_kind: str) -> "Strictness":
+        if not parameters.pairs:
+            return cls()
         policy = parameters.get("fieldValidation")
         if policy not in _POLICIES:
             known = ", ".join(f'"{p}"' for p in _POLICIES)
@@ -68,14 +69,14 @@ class Strictness:
         """The warnings as headers."""
         return tuple(print_warning(w) for w in self.warnings)
 
-    @contextmanager
-    def telling(self) -> Iterator[None]:
-        """Let an error tell the warnings that came before it."""
-        try:
-            yield
-        except errors.ApiError as error:
+    def __enter__(self) -> None:
+        """Inside, an error tells the warnings that came before it."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, errors.ApiError):
             error.headers += self.headers
-            raise
 
     def judge(self, problems: list[str], where: str) -> None:
         """Refuse, warn or stay silent; ``where`` opens the message of a refusal."""
@@ -87,7 +88,7 @@ class Strictness:
 
 def parse_dry_run(parameters: Parameters, options_kind: str) -> bool:
     """Return whether nothing may be stored; raises ApiError 422 for values other than All."""
-    values = parameters.get_all("dryRun")
+    values = parameters.get_all("dryRun") if parameters.pairs else ()
     if any(v != "All" for v in values):
         printed = orjson.dumps(values).decode()
         problem = ValidationError("dryRun", f'Unsupported value: {printed}: supported values: "All"')

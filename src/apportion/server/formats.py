@@ -1,6 +1,7 @@
 """In which form a client wants objects: whole, as a table, or their metadata alone."""
 
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -34,6 +35,7 @@ _FORMS: Final = {
 }
 
 
+@lru_cache(maxsize=256)
 def parse_accept(accept: str) -> Form:
     """Return the first form in an Accept header that is served; raises ApiError 406."""
     for part in accept.split(","):

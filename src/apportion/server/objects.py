@@ -1,6 +1,6 @@
 """The writing verbs on stored objects: the one place through which every change of an object goes."""
 
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from msgspec import Struct
@@ -14,6 +14,7 @@ from apportion.server.request import Target
 from apportion.server.resources import Resource
 from apportion.server.schema import canonicalize
 from apportion.server.strategies import (
+    check_changed,
     check_object,
     check_update,
     complete,
@@ -27,6 +28,8 @@ from apportion.server.strategies import (
 from apportion.server.timestamps import format_time
 from apportion.server.versions import encode
 from apportion.store import MUST_NOT_EXIST, Entry, Key, RevisionConflictError, Store
+
+TREES_MAX: Final = 4096
 
 
 class Stored(Struct, frozen=True):
@@ -51,6 +54,7 @@ class Objects:
         self.clock = clock
         self.admission = Admission(store, clock, rng)
         self._check_cel = check_cel
+        self._trees: dict[Key, tuple[int, Tree]] = {}  # of the objects that were read or written last
 
     def get_entry(self, target: Target) -> Entry:
         """Return the stored entry; raises ApiError 404."""
@@ -60,9 +64,21 @@ class Objects:
         return entry
 
     def get(self, target: Target) -> Tree:
-        """Return the stored object, parsed; raises ApiError 404."""
-        tree: Tree = orjson.loads(self.get_entry(target).value)
+        """Return the stored object, parsed, which must not be changed in place; raises ApiError 404."""
+        entry = self.get_entry(target)
+        known = self._trees.get(entry.key)
+        if known is not None and known[0] == entry.revision:
+            return known[1]
+        tree: Tree = orjson.loads(entry.value)
+        self._remember(entry, tree)
         return tree
+
+    def _remember(self, entry: Entry, tree: Tree) -> None:
+        """Keep what the bytes of an entry say; nobody changes a tree in place."""
+        self._trees.pop(entry.key, None)
+        self._trees[entry.key] = (entry.revision, tree)
+        if len(self._trees) > TREES_MAX:
+            del self._trees[next(iter(self._trees))]
 
     # ---- create -------------------------------------------------------------------------------------------
 
@@ -113,7 +129,7 @@ class Objects:
         else:
             prepared = self.admission.admit_update(complete(prepare_update(new, old, resource), kind), old, kind)
             prepared = date_taints(prepared, kind, format_time(self.clock.now()))
-        found = check_object(prepared, kind, self._check_cel) + check_update(prepared, old, kind)
+        found = check_changed(prepared, old, kind, self._check_cel) + check_update(prepared, old, kind)
         self._check(found, resource, prepared)
         return self.replace(target, count_generation(prepared, old, kind, is_status), old, dry_run)
 
@@ -130,6 +146,7 @@ class Objects:
     def remove(self, target: Target, tree: Tree) -> Stored:
         """Take an object out of the store; its last state carries the version of the deletion."""
         removed = self.store.delete(get_key(target), _Versioned(tree), None)
+        self._trees.pop(removed.key, None)
         if target.resource.storage == STORAGE:
             self._expiry.forget(get_key(target))
         self.admission.forget(target.resource.storage)
@@ -147,7 +164,9 @@ class Objects:
         self.admission.forget(resource.storage)
         if resource.storage == STORAGE:
             self._expiry.touch(key)
-        return Stored({**tree, "metadata": {**metadata, "resourceVersion": str(entry.revision)}}, entry.value)
+        stored = {**tree, "metadata": {**metadata, "resourceVersion": str(entry.revision)}}
+        self._remember(entry, stored)
+        return Stored(stored, entry.value)
 
     def _check(self, found: list[Any], resource: Resource, tree: Tree) -> None:
         if found:

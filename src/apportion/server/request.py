@@ -1,6 +1,7 @@
 """One request as bytes in, one answer as bytes out, and what the path of a request means."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
@@ -86,6 +87,7 @@ def _find_unserved(resource: Resource) -> tuple[str, ...]:
     return CONTAINER_DOORS if resource.plural == "pods" else ()
 
 
+@lru_cache(maxsize=4096)  # the same few objects are asked for again and again
 def find_target(path: str) -> Target | None:
     """Return what a path points to, None when it is not below a served group and version.
 

@@ -1,6 +1,7 @@
 """Times as the API writes them (RFC 3339, UTC), and ages as tables show them."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from apportion.base import parse_time
 
@@ -9,7 +10,12 @@ __all__ = ["format_age", "format_duration", "format_time", "parse_time"]
 
 def format_time(seconds: float) -> str:
     """Return seconds since the epoch as ``2026-01-01T00:00:00Z``."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _format_second(int(seconds))
+
+
+@lru_cache(maxsize=64)  # many requests fall into one second
+def _format_second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def format_age(text: str | None, now_s: float) -> str:

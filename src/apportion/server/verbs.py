@@ -104,7 +104,7 @@ class Verbs:
             _check_namespace(metadata, namespace)
             self._objects.admission.check_namespace(resource, namespace, metadata.get("name", ""))
             tree["metadata"] = {**metadata, "namespace": namespace}
-        with strictness.telling():
+        with strictness:
             stored = self._objects.create(to_stored(tree, resource), resource, dry_run)
         return self._render(201, request, target, stored.tree, stored.raw, strictness)
 
@@ -120,7 +120,7 @@ class Verbs:
             raise errors.wrong_uid(
                 resource.group, resource.plural, target.namespace, target.name, uid, old["metadata"]["uid"]
             )
-        with strictness.telling():
+        with strictness:
             stored = self._objects.update(target, to_stored(new, target.resource), old, dry_run)
         return self._render(200, request, target, stored.tree, stored.raw, strictness)
 
@@ -133,7 +133,7 @@ class Verbs:
         patched = apply_patch(served, request.body, request.content_type, resource.shape)
         new = canonicalize_patched(patched, served, resource, strictness)
         _check_name(new, target)
-        with strictness.telling():
+        with strictness:
             stored = self._objects.update(target, to_stored(new, resource), old, dry_run)
         return self._render(200, request, target, stored.tree, stored.raw, strictness)
 

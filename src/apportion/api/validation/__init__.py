@@ -8,6 +8,8 @@ import orjson
 from apportion.api.core import PodTemplateSpec
 from apportion.api.decode import decode_as
 from apportion.api.kinds import Kind, Tree, find_kind_of
+from apportion.api.resource import ResourceClaim
+from apportion.api.validation.allocation import validate_claim_status
 from apportion.api.validation.claims import validate_claim, validate_claim_template
 from apportion.api.validation.classes import validate_device_class, validate_pool_status_request, validate_taint_rule
 from apportion.api.validation.devices import CheckCEL
@@ -25,7 +27,7 @@ from apportion.api.validation.unknown_fields import find_unknown_fields
 from apportion.api.view import ObjectMeta, View
 from apportion.base import InputError, ValidationError
 
-__all__ = ["SYSTEM_PRIORITY_CLASSES", "CheckCEL", "validate", "validate_pod_template"]
+__all__ = ["SYSTEM_PRIORITY_CLASSES", "CheckCEL", "validate", "validate_pod_template", "validate_unchanged_spec"]
 
 # Gets the errors so far, the object's view, the object as written, and the check for CEL expressions.
 _Rules: TypeAlias = Callable[[FieldErrors, Any, Tree, CheckCEL | None], None]
@@ -37,12 +39,12 @@ class _AnyObject(View):
     metadata: ObjectMeta = ObjectMeta()
 
 
-def validate(tree: Tree, check_cel: CheckCEL | None = None) -> list[ValidationError]:
+def validate(tree: Tree, check_cel: CheckCEL | None = None, is_canonical: bool = False) -> list[ValidationError]:
     """Return what is wrong with an object in its preferred version, after defaults; empty when it is valid.
 
     ``check_cel`` judges CEL expressions; without it they are checked for their length only. Costs about 100
     µs for a pod. Of a kind that no view covers, only the metadata is checked; unknown fields are reported for
-    resource.k8s.io.
+    resource.k8s.io, unless the object is canonical: it has none then.
     """
     kind = find_kind_of(tree)
     view_type = _AnyObject if kind is None or kind.view is None else kind.view
@@ -55,9 +57,31 @@ def validate(tree: Tree, check_cel: CheckCEL | None = None) -> list[ValidationEr
     errors = FieldErrors()
     if kind is not None:
         validate_metadata(errors, view.metadata, kind, tree["metadata"].get("generateName"))
-        if kind.group == "resource.k8s.io":
+        if kind.group == "resource.k8s.io" and not is_canonical:
             _report_unknown_fields(errors, kind, tree)
         _RULES.get((kind.group, kind.name), _no_rules)(errors, view, tree, check_cel)
+    return errors.found
+
+
+def validate_unchanged_spec(tree: Tree, old: Tree, kind: Kind) -> list[ValidationError] | None:
+    """Return what is wrong with a pod or a claim whose spec is that of a valid object before it: its metadata, and a
+    claim's status, as far as they changed. None for other kinds and other changes, which need `validate`.
+
+    Source: upstream's ValidatePodStatusUpdate and ValidateResourceClaimStatusUpdate, which look at no spec either.
+    """
+    is_claim = (kind.group, kind.name) == ("resource.k8s.io", "ResourceClaim")
+    if not (is_claim or (kind.group, kind.name) == ("", "Pod")) or tree.get("spec") != old.get("spec"):
+        return None
+    errors = FieldErrors()
+    metadata = tree["metadata"]
+    try:
+        if metadata != old["metadata"]:
+            view = decode_as(_AnyObject, orjson.dumps({"metadata": metadata}))
+            validate_metadata(errors, view.metadata, kind, metadata.get("generateName"))
+        if is_claim and tree.get("status") != old.get("status"):
+            validate_claim_status(errors, decode_as(ResourceClaim, orjson.dumps(tree)))
+    except ValidationError as error:
+        return [error]
     return errors.found
 
 

@@ -10,11 +10,12 @@ from apportion.server.strategies.lifecycle import (
     prepare_status_update,
     prepare_update,
 )
-from apportion.server.strategies.rules import check_object
+from apportion.server.strategies.rules import check_changed, check_object
 from apportion.server.strategies.service_rules import has_node_ports
 from apportion.server.strategies.updates import check_update
 
 __all__ = [
+    "check_changed",
     "check_object",
     "check_update",
     "complete",

@@ -33,19 +33,31 @@ def read_path(tree: Tree, *path: str) -> Any:
 def fix(*paths: str, why: str = IMMUTABLE) -> UpdateRule:
     """Return a rule that the fields at some dotted paths must not change."""
 
+    split = [(p, p.split(".")) for p in paths]
+
     def check(new: Tree, old: Tree) -> list[ValidationError]:
-        pairs = ((p, read_path(new, *p.split(".")), read_path(old, *p.split("."))) for p in paths)
-        return [invalid(path, value, why) for path, value, before in pairs if value != before]
+        return [invalid(path, value, why) for path, value in _find_changed(new, old, split)]
 
     return check
+
+
+def _find_changed(new: Tree, old: Tree, paths: list[tuple[str, list[str]]]) -> list[tuple[str, Any]]:
+    """Return the paths whose values differ, with the new ones."""
+    changed = []
+    for path, parts in paths:
+        value = read_path(new, *parts)
+        if value != read_path(old, *parts):
+            changed.append((path, value))
+    return changed
 
 
 def forbid(*paths: str, why: str) -> UpdateRule:
     """Return a rule that says "Forbidden" about changed fields; ``{}`` in the text is the path."""
 
+    split = [(p, p.split(".")) for p in paths]
+
     def check(new: Tree, old: Tree) -> list[ValidationError]:
-        pairs = ((p, read_path(new, *p.split(".")), read_path(old, *p.split("."))) for p in paths)
-        return [forbidden(path, why.format(path)) for path, value, before in pairs if value != before]
+        return [forbidden(path, why.format(path)) for path, _ in _find_changed(new, old, split)]
 
     return check
 

@@ -3,7 +3,7 @@
 Source: pkg/apis/*/validation/validation.go upstream.
 """
 
-from apportion.api import CheckCEL, Kind, Tree, validate
+from apportion.api import CheckCEL, Kind, Tree, validate, validate_unchanged_spec
 from apportion.base import ValidationError
 from apportion.server.strategies.object_checks import OBJECT_CHECKS
 from apportion.server.strategies.workload_checks import check_workload
@@ -12,11 +12,17 @@ from apportion.server.strategies.workload_checks import check_workload
 def check_object(tree: Tree, kind: Kind, check_cel: CheckCEL | None) -> list[ValidationError]:
     """Return what is wrong with an object after defaults; empty when it is valid."""
     found = _check_owners(tree)
-    found += validate(tree, check_cel)
+    found += validate(tree, check_cel, is_canonical=True)
     if isinstance(tree.get("spec"), dict):
         found += check_workload(tree, kind)
     check = OBJECT_CHECKS.get((kind.group, kind.name))
     return found if check is None else found + check(tree)
+
+
+def check_changed(tree: Tree, old: Tree, kind: Kind, check_cel: CheckCEL | None) -> list[ValidationError]:
+    """Return the same for an object that takes the place of a valid one; what did not change is not looked at."""
+    found = validate_unchanged_spec(tree, old, kind)
+    return check_object(tree, kind, check_cel) if found is None else _check_owners(tree) + found
 
 
 def _check_owners(tree: Tree) -> list[ValidationError]:

@@ -15,7 +15,7 @@ _CLAIM_TEXT: Final = (
 
 def check_update(new: Tree, old: Tree, kind: Kind) -> list[ValidationError]:
     """Return what an update changed although it must not."""
-    found = fix("metadata.name", "metadata.namespace", "metadata.uid")(new, old)
+    found = _IDENTITY(new, old)
     check = _RULES.get((kind.group, kind.name))
     return found if check is None else found + check(new, old)
 
@@ -73,6 +73,7 @@ def _check_volume_claim(new: Tree, old: Tree) -> list[ValidationError]:
 
 _REQUEST: Final = ("spec", "resources", "requests", "storage")
 _CAPACITY: Final = ("status", "capacity", "storage")
+_IDENTITY: Final = fix("metadata.name", "metadata.namespace", "metadata.uid")
 _SELECTOR: Final = fix("spec.selector")
 _ROLE: Final = fix("roleRef", why="cannot change roleRef")
 _RULES: Final[dict[tuple[str, str], UpdateRule]] = {
