@@ -46,6 +46,7 @@ from apportion.alloc.pool import Pool, PoolContent
 from apportion.alloc.pool_view import PoolView
 from apportion.alloc.result import ResultBuilder
 from apportion.alloc.search import Search
+from apportion.alloc.share_supply import ShareSupply
 from apportion.alloc.signature import SignatureIndex
 from apportion.api.quantity import parse_quantity
 
@@ -156,6 +157,11 @@ def _all_generations(patch: Patch) -> None:
     patch.setattr(Pool, "_build_content", build)
 
 
+def _without_capacity(patch: Patch) -> None:
+    _pass_all(ConsumableCapacity)(patch)
+    patch.setattr(ShareSupply, "spread", lambda self, pool, devices, alternatives: devices * self.layers)
+
+
 def _unlimited(patch: Patch) -> None:
     original = Search.__init__
 
@@ -169,7 +175,7 @@ CHECKS: dict[str, Callable[[Patch], None]] = {
     "admin": _wrap(allocator, "build_plan", _without_admin),
     "alternatives": _wrap(allocator, "build_plan", _first_alternatives),
     "amounts": _set((lineup, "find_amounts", _asked_amounts), (result, "find_amounts", _asked_amounts)),
-    "capacity": _pass_all(ConsumableCapacity),
+    "capacity": _without_capacity,
     "completeness": _set((PoolContent, "find_incompleteness", lambda self, count: None)),
     "conditions-in-result": _wrap(
         ResultBuilder, "_build_device", lambda r: type(r)(request=r.request, device=r.device, pool=r.pool)

@@ -108,9 +108,10 @@ class Allocator:
     """
 
     def __init__(self, table: DeviceTable, steps_max: int = STEPS_MAX) -> None:
-        """``steps_max`` bounds the search on one node."""
+        """``steps_max`` bounds the search on one node. ``work`` is what all searches so far have cost, in steps."""
         self._table = table
-        self._steps_max = steps_max
+        self.steps_max = steps_max
+        self.work = 0
         self._matchers = MatcherIndex()
         self._prepared: OrderedDict[tuple[int, ...], _Prepared] = OrderedDict()
         self._problems: OrderedDict[tuple[_Prepared, tuple[str, ...]], Problem] = OrderedDict()
@@ -177,7 +178,9 @@ class Allocator:
         return known
 
     def _search(self, prepared: _Prepared, inputs: tuple[PoolInput, ...]) -> _Known:
-        outcome = Search(prepared.plan, inputs, self._table.features, self._steps_max).run()
+        search = Search(prepared.plan, inputs, self._table.features, self.steps_max)
+        outcome = search.run()
+        self.work += search.work
         if outcome.picks is not None:
             return _Known(outcome, Answer(True, score=outcome.score))
         return _Known(outcome, None if outcome.rejection else Answer(False, CANNOT_ALLOCATE))

@@ -4,7 +4,7 @@
 reverse order, so a check keeps a stack and restores exactly what was there before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple, Protocol
 
 from apportion.alloc.attributes import UNTYPED, Values
@@ -28,6 +28,10 @@ class Check(Protocol):
 
     def give_back(self, pick: Pick) -> None:
         """Forget the last pick taken."""
+        ...
+
+    def state(self) -> Hashable:
+        """Return what decides about further picks: equal states, equal answers."""
         ...
 
 
@@ -76,6 +80,11 @@ class SharedCounters:
         for counter, amount in pool.lineup.consumes[pick.device]:
             self._remaining[pick.pool][counter] += amount
 
+    def state(self) -> Hashable:
+        """What is left, and which shared devices have drawn already."""
+        users = tuple(sorted(place for place, count in self._users.items() if count))
+        return tuple(map(tuple, self._remaining)), users
+
 
 class CompatibilityGroups:
     """All users of a counter set must have a compatibility group in common, or none must declare any."""
@@ -99,6 +108,10 @@ class CompatibilityGroups:
 
     def give_back(self, pick: Pick) -> None:
         self._common[pick.pool] = self._undo.pop()
+
+    def state(self) -> Hashable:
+        """The groups in common, by pool and counter set."""
+        return tuple(tuple(sorted((name, tuple(sorted(g))) for name, g in own.items())) for own in self._common)
 
 
 class ConsumableCapacity:
@@ -134,6 +147,10 @@ class ConsumableCapacity:
         used = self._used[(pick.pool, pick.device)]
         self._used[(pick.pool, pick.device)] = tuple(u - a for u, a in zip(used, amounts, strict=True))
 
+    def state(self) -> Hashable:
+        """What is taken of each device."""
+        return tuple(sorted((place, used) for place, used in self._used.items() if any(used)))
+
 
 class MatchAttribute:
     """All devices under the constraint share a value of the attribute."""
@@ -156,6 +173,10 @@ class MatchAttribute:
 
     def give_back(self, pick: Pick) -> None:
         self._common.pop()
+
+    def state(self) -> Hashable:
+        """The values in common, None before the first pick."""
+        return self._common[-1] if self._common else None
 
 
 class DistinctAttribute:
@@ -180,3 +201,7 @@ class DistinctAttribute:
 
     def give_back(self, pick: Pick) -> None:
         self._picked.pop()
+
+    def state(self) -> Hashable:
+        """All values that are taken, and whether one of them is of no usable type."""
+        return frozenset[object]().union(*self._picked), UNTYPED in self._picked

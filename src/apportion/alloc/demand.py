@@ -1,14 +1,17 @@
 """How many devices each request needs on a node, found out before the search."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from apportion.alloc.constraint_supply import Need, is_unsatisfiable
 from apportion.alloc.lineup import PoolInput
 from apportion.alloc.occupancy import Occupancy
 from apportion.alloc.plan import RESULTS_MAX, Alternative, Plan, Request
 from apportion.alloc.rejection import Rejected, Rejection
-from apportion.alloc.supply import has_enough
+from apportion.alloc.share_supply import ShareSupply
+from apportion.alloc.supply import Effort, has_enough
 
+EFFORT_MAX: Final = 10_000  # what counting for constraints may cost before it is left to the search
 Place = tuple[int, int]  # pool, device
 
 
@@ -68,24 +71,26 @@ class Demand:
         if any(a.takes_all and a.constraints for a in self._plan.alternatives):
             return False
         needs = []
+        shares = ShareSupply(self._pools)
         for least, request in zip(self._least, self._plan.requests, strict=True):
-            supply = self._find_supply(occupancy, request)
+            supply = self._find_supply(occupancy, request, shares)
             if supply is None:
                 return False
             # Admin access holds nothing, so it takes nothing from the others.
             if not any(a.admin_access for a in request.alternatives):
-                needs.append(Need(request, max(least, 1), supply))
+                needs.append(Need(request, max(least, 1), supply, shares.layers))
         if not has_enough([n.least for n in needs], [n.supply for n in needs]):
             return True
-        return any(is_unsatisfiable(i, c, needs, self._pools) for i, c in enumerate(self._plan.constraints))
+        effort = Effort(EFFORT_MAX)
+        return any(is_unsatisfiable(i, c, needs, self._pools, effort) for i, c in enumerate(self._plan.constraints))
 
-    def _find_supply(self, occupancy: Occupancy, request: Request) -> int | None:
+    def _find_supply(self, occupancy: Occupancy, request: Request, shares: ShareSupply) -> int | None:
         mask, offset = 0, 0
         for i, pool in enumerate(self._pools):
             found = occupancy.find_supply(i, request.alternatives)
             if found is None:
                 return None
-            mask |= found << offset
+            mask |= shares.spread(i, found, request.alternatives) << offset
             offset += len(pool.lineup.kinds)
         return mask
 

@@ -54,18 +54,19 @@ class Occupancy:
         return left <= 0
 
     def find_supply(self, pool: int, alternatives: Sequence[Alternative]) -> int | None:
-        """Bitmap of free devices that suit any of the alternatives; None when counting cannot tell.
-
-        It cannot for shared devices, and not where a failed selector may come first.
-        """
+        """Bitmap of free devices that suit any of the alternatives; None where a failed selector may come first."""
         lineup = self._pools[pool].lineup
         found = 0
         for a in alternatives:
             free = ~self._blocked(a, pool)
-            if lineup.failing[a.id] & free or lineup.fits[a.id] & lineup.multi:
+            if lineup.failing[a.id] & free:
                 return None
             found |= lineup.fits[a.id] & free
         return found
+
+    def state(self) -> tuple[object, ...]:
+        """Return what later requests can notice."""
+        return (tuple(self._busy), tuple(sorted((k, mask) for k, mask in self._of_claim.items() if mask)))
 
     def take(self, pick: Pick) -> None:
         if not self._pools[pick.pool].lineup.multi >> pick.device & 1:

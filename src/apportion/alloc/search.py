@@ -2,10 +2,11 @@
 
 Order of choices as upstream: claims, their requests, a request's alternatives, devices by pool and position,
 the devices of one request in ascending order. Differences are only in what is skipped: branches that counting
-shows to be empty, and devices interchangeable with one that failed in the same place.
+shows to be empty, devices interchangeable with one that failed in the same place, and requests that have failed
+before on just what is left.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -56,7 +57,10 @@ class Search:
         self._steps_max = steps_max
         self._occupancy = Occupancy(pools)
         self._capacity = ConsumableCapacity(pools)
+        self._all_checks: list[Check] = []
         self._checks = self._choose_checks(features)
+        self._failed: set[Hashable] = set()  # (request, all that decides about it) that led nowhere
+        self.work = 0  # levels entered or left, and devices that a check refused
         self._picks: list[Pick] = []
         self._claim_sizes = [0] * len(plan.specs)
 
@@ -85,21 +89,23 @@ class Search:
             for i, c in enumerate(self._plan.constraints)
         ]
         last: list[Check] = [self._capacity] if any(p.lineup.multi for p in pools) else []
+        self._all_checks = [*first, *constraints, *last]
         return [(*first, *(constraints[c] for c in a.constraints), *last) for a in self._plan.alternatives]
 
     def _descend(self) -> Outcome:
         # The levels are generators on a stack of our own: a claim may be deeper than Python's call stack.
         stack = [self._choose(0)]
-        for steps in range(self._steps_max):
+        while self.work < self._steps_max:
+            self.work += 1
             try:
                 deeper = next(stack[-1])
             except StopIteration:
                 stack.pop()
                 if not stack:
-                    return self._give_up(steps)
+                    return self._give_up(self.work)
                 continue
             if deeper is None:
-                return Outcome(tuple(self._picks), None, steps)
+                return Outcome(tuple(self._picks), None, self.work)
             stack.append(deeper)
         text = "search limit: no allocation was found in {detail} steps; fewer requests, alternatives or "
         raise Rejected(Rejection(f"{text}constraints make the search shorter", detail=str(self._steps_max)))
@@ -115,6 +121,8 @@ class Search:
         if request_index == len(self._plan.requests):
             yield None
             return
+        if self._failed and self._describe_rest(request_index) in self._failed:
+            return
         request = self._plan.requests[request_index]
         room = RESULTS_MAX - self._claim_sizes[request.claim] - self._demand.least_after[request_index]
         for alternative in request.alternatives:
@@ -123,6 +131,13 @@ class Search:
                     yield self._place_all(alternative, 0)
             elif alternative.count <= room:
                 yield self._place(alternative, 0, (0, 0))
+        if request_index:
+            self._failed.add(self._describe_rest(request_index))  # every pick since has been given back
+
+    def _describe_rest(self, request_index: int) -> Hashable:
+        """Return all that decides whether the requests from here on can be served."""
+        states = tuple([check.state() for check in self._all_checks])
+        return (request_index, tuple(self._claim_sizes), self._occupancy.state(), states)
 
     def _place_all(self, alternative: Alternative, done: int) -> _Level:
         places = self._demand.all_places[alternative.id]
@@ -153,6 +168,8 @@ class Search:
             if self._take(pick):
                 yield self._place(alternative, done + 1, (pool, device + 1))
                 self._give_back(pick)
+            else:
+                self.work += 1
 
     def _describe_twin(self, alternative: Alternative, pool: int, device: int) -> tuple[object, ...]:
         """Devices with equal descriptions lead to equal results from here on."""

@@ -6,15 +6,31 @@ from typing import Final
 GROUPS_MAX: Final = 256  # also bounds the depth of the recursion below
 
 
-def has_enough(demands: Sequence[int], masks: Sequence[int]) -> bool:
+class Effort:
+    """How much counting may still cost, about a microsecond a unit; counting is to save work, not to make it."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, units: int) -> None:
+        self.left = units
+
+    def spend(self, units: int) -> bool:
+        """Return whether there was as much left."""
+        self.left -= units
+        return self.left >= 0
+
+
+def has_enough(demands: Sequence[int], masks: Sequence[int], effort: Effort | None = None) -> bool:
     """Return whether devices can be dealt out so that request i gets ``demands[i]`` of those in ``masks[i]``.
 
     Masks are bitmaps over one numbering of the devices. Exact for requests that only differ in which devices
-    match (bipartite flow); cost grows with requests x distinct device groups, not with devices.
+    match (bipartite flow); cost grows with requests x distinct device groups, not with devices. True as well where
+    that is too much to count.
     """
     groups = _split_groups(masks)
-    if len(groups) > GROUPS_MAX:
-        return True  # too varied to count; the search will tell
+    cost = len(groups) * (len(demands) + sum(demands))
+    if len(groups) > GROUPS_MAX or (effort is not None and not effort.spend(cost)):
+        return True  # the search will tell
     given = [[0] * len(demands) for _ in groups]  # [group][request]
     left = [mask.bit_count() for mask, _ in groups]
     return all(

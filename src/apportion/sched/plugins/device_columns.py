@@ -13,21 +13,26 @@ from apportion.sched.plugins.extended_claims import ExtendedProblems
 from apportion.sched.state import Bools, ClusterState, Int64s, NodeTable
 
 COLUMNS_MAX: Final = 512
+SEARCHES_MAX: Final = 4  # a hostile claim must not hold up other pods node by node
 _NAME = "DynamicResources"
+_OPEN = unresolvable(_NAME, "search limit: the search on other nodes took all that one attempt may cost")
 _UNAVAILABLE = unresolvable(_NAME, "resourceclaim not available on the node")
 
 
 class DeviceColumn:
     """One problem (claims to allocate together) and the node selectors of the claims that are allocated.
 
-    Nodes are judged again only when their devices, their labels or their Node object changed.
+    Nodes are judged again only when their devices, their labels or their Node object changed. One attempt may cost
+    as much as `SEARCHES_MAX` searches that are given up; nodes beyond that stay open until the next.
     """
 
     __slots__ = (
         "_allocator",
         "_cursor",
+        "_granted",
         "_is_shut",
         "_matchers",
+        "_open",
         "_seen_nodes",
         "_state",
         "judged",
@@ -57,7 +62,25 @@ class DeviceColumn:
         self.judged = 0  # how often a node got another score
         self.score = DeviceScore(self)
         self.ok: Bools = np.zeros(0, np.bool_)
+        self._open: set[int] = set()  # rows that nobody could afford to judge
+        self._granted = allocator.work
         self._compute()
+
+    def begin_attempt(self) -> None:
+        """Judge what the last attempt left open, as far as this one may."""
+        self._granted = self._allocator.work
+        if not self._open:
+            return
+        rows, self._open = sorted(self._open), set()
+        for row in rows:
+            if row < len(self.ok) and self._state.nodes.valid[row]:
+                self._judge(row)
+        self.stamp += 1
+
+    @property
+    def _is_spent(self) -> bool:
+        allocator = self._allocator
+        return allocator.work - self._granted > SEARCHES_MAX * allocator.steps_max
 
     def problem_at(self, row: int) -> Problem | None:
         """Return what is to be allocated if the pod goes to a node, None for nothing."""
@@ -77,6 +100,7 @@ class DeviceColumn:
         self._cursor = self._state.devices.cursor
         self.ok = np.zeros(nodes.rows, np.bool_)
         self.score.raw = np.zeros(nodes.rows, np.int64)
+        self._open.clear()
         for row in np.flatnonzero(nodes.valid).tolist():
             self._judge(row)
         self.judged += 1
@@ -87,7 +111,11 @@ class DeviceColumn:
         name = nodes.name(row)
         fits, score = self._find_refusal(row) is None, 0
         problem = self.problem_at(row) if fits else None
-        if problem is not None:
+        self._open.discard(row)
+        if problem is not None and self._is_spent:
+            self._open.add(row)
+            fits = False
+        elif problem is not None:
             answer = self._allocator.judge(problem, name)
             fits, score = answer.fits, answer.score
         fits = fits and not self._is_shut
@@ -126,6 +154,8 @@ class DeviceColumn:
         return [(status, np.array(found, np.int64)) for status, found in groups.items()]
 
     def _describe(self, row: int) -> Status:
+        if row in self._open:
+            return _OPEN
         problem = self.problem_at(row)
         if problem is not None:
             answer = self._allocator.judge(problem, self._state.nodes.name(row))
@@ -226,6 +256,8 @@ class DeviceColumns:
             if len(self._columns) >= COLUMNS_MAX:
                 self._columns.clear()
             column = self._columns[key] = DeviceColumn(self._state, self._allocator, problem, selectors, is_shut)
+        else:
+            column.begin_attempt()
         column.problem = problem  # claims with equal specs share the column; its texts name the pod's own
         return column
 
@@ -241,5 +273,7 @@ class DeviceColumns:
                 self._extended.clear()
             column = ExtendedDeviceColumn(self._state, self._allocator, problems, selectors, is_shut)
             self._extended[key] = column
+        else:
+            column.begin_attempt()
         column.problems = problems  # as above
         return column
