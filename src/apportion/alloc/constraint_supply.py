@@ -22,24 +22,37 @@ class Need(NamedTuple):
     layers: int
 
 
-def is_unsatisfiable(
-    index: int, constraint: Constraint, needs: Sequence[Need], pools: Sequence[PoolInput], effort: Effort
-) -> bool:
-    """Return whether counting values shows that a constraint cannot hold; False leaves it open.
+# by position of the request among the needs: the free devices by value
+_Masks = dict[int, dict[TypedValue, int]]
 
-    Only requests count all of whose alternatives are under the constraint.
+
+def is_unsatisfiable(
+    constraints: Sequence[Constraint], needs: Sequence[Need], pools: Sequence[PoolInput], effort: Effort
+) -> bool:
+    """Return whether counting values shows that the constraints cannot hold; False leaves it open.
+
+    Only requests count all of whose alternatives are under a constraint. Each constraint is looked at alone, then
+    those of matchAttribute together.
     """
-    covered = [n for n in needs if all(index in a.constraints for a in n.request.alternatives)]
-    if sum(n.least for n in covered) < 2:
-        return False  # a single device satisfies any constraint that it has the attribute for
-    by_value = []
-    for need in covered:
-        if effort.left <= 0:
-            return False
-        by_value.append(_find_masks(index, need, pools, effort))
-    if constraint.is_distinct:
-        return not _has_enough_values(covered, by_value, effort)
-    return not _has_common_value(needs, covered, by_value, effort)
+    supplies = [n.supply for n in needs]
+    matches: list[_Masks] = []
+    for index, constraint in enumerate(constraints):
+        covered = [i for i, n in enumerate(needs) if all(index in a.constraints for a in n.request.alternatives)]
+        if sum(needs[i].least for i in covered) < 2:
+            continue  # a single device satisfies any constraint that it has the attribute for
+        masks: _Masks = {}
+        for i in covered:
+            if effort.left <= 0:
+                return False
+            masks[i] = _find_masks(index, needs[i], pools, effort)
+        if constraint.is_distinct:
+            if not _has_enough_values([needs[i].least for i in covered], list(masks.values()), effort):
+                return True
+        elif not _has_common_values([masks], needs, supplies, effort):
+            return True
+        else:
+            matches.append(masks)
+    return len(matches) > 1 and not _has_common_values(matches, needs, supplies, effort)
 
 
 def _find_masks(index: int, need: Need, pools: Sequence[PoolInput], effort: Effort) -> dict[TypedValue, int]:
@@ -56,21 +69,24 @@ def _find_masks(index: int, need: Need, pools: Sequence[PoolInput], effort: Effo
     return {value: mask for value, mask in found.items() if mask}
 
 
-def _has_enough_values(covered: Sequence[Need], by_value: Sequence[dict[TypedValue, int]], effort: Effort) -> bool:
+def _has_enough_values(counts: Sequence[int], by_value: Sequence[dict[TypedValue, int]], effort: Effort) -> bool:
     """Each device uses up at least one value that no other has: deal out values instead of devices."""
     number = {value: i for i, value in enumerate(dict.fromkeys(v for masks in by_value for v in masks))}
     masks = [sum(1 << number[v] for v in masks) for masks in by_value]
-    return has_enough([n.least for n in covered], masks, effort)
+    return has_enough(counts, masks, effort)
 
 
-def _has_common_value(
-    needs: Sequence[Need], covered: Sequence[Need], by_value: Sequence[dict[TypedValue, int]], effort: Effort
+def _has_common_values(
+    matches: Sequence[_Masks], needs: Sequence[Need], supplies: Sequence[int], effort: Effort
 ) -> bool:
-    """All devices share some value: for one value there must be enough devices that have it."""
-    place = {id(n): i for i, n in enumerate(covered)}
-    shared = set(by_value[0]).intersection(*by_value[1:])
-    counts = [n.least for n in needs]
-    return any(
-        has_enough(counts, [by_value[place[id(n)]][value] if id(n) in place else n.supply for n in needs], effort)
-        for value in shared
-    )
+    """For one value of each constraint there must be enough devices that have them all."""
+    if not matches:
+        return True
+    masks, counts = matches[0], [n.least for n in needs]
+    first, *others = masks.values()
+    for value in first:  # in the order of devices: what is left of the effort must not depend on hashes
+        if all(value in other for other in others):
+            left = [masks[i][value] & supply if i in masks else supply for i, supply in enumerate(supplies)]
+            if has_enough(counts, left, effort) and _has_common_values(matches[1:], needs, left, effort):
+                return True
+    return False

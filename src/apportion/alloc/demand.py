@@ -81,8 +81,7 @@ class Demand:
                 needs.append(Need(request, max(least, 1), supply, shares.layers))
         if not has_enough([n.least for n in needs], [n.supply for n in needs]):
             return True
-        effort = Effort(EFFORT_MAX)
-        return any(is_unsatisfiable(i, c, needs, self._pools, effort) for i, c in enumerate(self._plan.constraints))
+        return is_unsatisfiable(self._plan.constraints, needs, self._pools, Effort(EFFORT_MAX))
 
     def _find_supply(self, occupancy: Occupancy, request: Request, shares: ShareSupply) -> int | None:
         mask, offset = 0, 0

@@ -83,6 +83,19 @@ LISTED = [device(f"d{i:02}", attributes={"a": [i % 16, 16], "b": [i // 16, 16]})
             claim_tree("c", *(request(f"r{i}", ask()) for i in range(8)), distinct=["a", "b"]), CHEAP,
             id="lists-that-overlap",
         ),
+        pytest.param(
+            World(slice_tree(*(device(f"d{i:02}", attributes={"a": i % 7, "b": i // 7}) for i in range(49)))),
+            claim_tree("c", *(request(f"r{i}", ask()) for i in range(6)), match=["a", "b"]), 0,
+            id="two-values-in-common",
+        ),
+        pytest.param(
+            World(
+                slice_tree(*(device(f"d{i:02}", attributes={"a": [i % 7, 7], "b": [i // 7, 8]}) for i in range(48))),
+                list_type_attributes=True,
+            ),
+            claim_tree("c", *(request(f"r{i}", ask()) for i in range(6)), match=["a", "b"], distinct=["a"]), CHEAP,
+            id="lists-in-common-and-apart",
+        ),
         pytest.param(shared(31), taking(*["600m"] * 32), 0, id="one-share-each-and-one-more"),
         pytest.param(shared(10), taking(*["450m"] * 21), 0, id="two-shares-each-and-one-more"),
         pytest.param(
