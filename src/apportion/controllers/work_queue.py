@@ -72,9 +72,10 @@ class WorkQueue(Generic[K]):
 
     def take(self) -> K | None:
         """Return the next key to work on; None when there is none. ``finish`` must follow."""
-        now_s = self._clock.now()
-        for key in (*self._later.pop_due(now_s), *self._deadlines.pop_due(now_s)):
-            self.add(key)
+        if self._later.times or self._deadlines.times:
+            now_s = self._clock.now()
+            for key in (*self._later.pop_due(now_s), *self._deadlines.pop_due(now_s)):
+                self.add(key)
         if not self._ready:
             return None
         key = next(iter(self._ready))

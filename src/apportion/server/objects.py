@@ -15,9 +15,11 @@ from apportion.server.resources import Resource
 from apportion.server.schema import canonicalize
 from apportion.server.strategies import (
     check_changed,
+    check_identity,
     check_object,
     check_update,
     complete,
+    complete_changed,
     count_generation,
     date_taints,
     finish_create,
@@ -121,13 +123,13 @@ class Objects:
         if version and version != old["metadata"]["resourceVersion"]:
             raise errors.conflict(resource.group, resource.plural, target.name)
         new = {**new, "metadata": {**new["metadata"], "uid": new["metadata"].get("uid") or old["metadata"]["uid"]}}
-        changed = check_update({**old, "metadata": new["metadata"]}, old, kind)
-        self._check(changed, resource, old)
+        self._check(check_identity(new, old), resource, old)
         is_status = target.subresource == "status"
         if is_status:
-            prepared = complete(prepare_status_update(new, old, resource), kind)
+            prepared = complete_changed(prepare_status_update(new, old, resource), old, kind)
         else:
-            prepared = self.admission.admit_update(complete(prepare_update(new, old, resource), kind), old, kind)
+            prepared = complete_changed(prepare_update(new, old, resource), old, kind)
+            prepared = self.admission.admit_update(prepared, old, kind)
             prepared = date_taints(prepared, kind, format_time(self.clock.now()))
         found = check_changed(prepared, old, kind, self._check_cel) + check_update(prepared, old, kind)
         self._check(found, resource, prepared)

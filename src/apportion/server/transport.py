@@ -195,9 +195,13 @@ def _call(listener: Callable[[_T], None], what: _T) -> None:
 
 
 def _get_path(resource: Resource, namespace: str, name: str, subresource: str) -> str:
-    root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.api_version}"
-    scope = f"namespaces/{namespace}" if namespace else ""
-    return "/".join(filter(None, (root, scope, resource.plural, name, subresource)))
+    path = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.api_version}"
+    if namespace:
+        path = f"{path}/namespaces/{namespace}"
+    path = f"{path}/{resource.plural}"
+    if name:
+        path = f"{path}/{name}"
+    return f"{path}/{subresource}" if subresource else path
 
 
 def _translate(request: Request) -> ApiRequest:

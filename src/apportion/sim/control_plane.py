@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 from apportion.alloc import Features
 from apportion.api.feature_gates import FeatureGates
 from apportion.base import Clock, Rng
-from apportion.client import OnDone, OnSynced, Request, Response, Transport, WatchHandle, WatchSink
+from apportion.client import Transport
 from apportion.controllers import (
     DeviceTaintEvictionController,
     GarbageCollector,
@@ -22,11 +22,11 @@ from apportion.controllers import (
 )
 from apportion.sched.cycle import Scheduler
 from apportion.sched.cycle.build import build_scheduler
-from apportion.sched.framework import CallExtender
 from apportion.sched.framework.config import SchedulerConfig
-from apportion.sched.shell import BlockingCalls, ExtenderCalls, OnAnswer, Shell
+from apportion.sched.shell import BlockingCalls, ExtenderCalls, Shell
 from apportion.sched.state import ClusterState
 from apportion.sim.kubelets import StandInKubelets
+from apportion.sim.nudging import Bell, NudgingCalls, NudgingTransport
 from apportion.sim.volumes import StandInVolumes
 
 # decisions in a row before the loop may do something else, such as answering a client
@@ -64,55 +64,6 @@ class Controller(Protocol):
         ...
 
 
-class _Nudging(Transport):
-    """Passes everything on, and tells whenever something arrived. Once closed it passes nothing on."""
-
-    def __init__(self, inner: Transport, nudge: Callable[[], None]) -> None:
-        self._inner = inner
-        self._nudge = nudge
-        self._is_closed = False
-
-    def submit(self, request: Request, on_done: OnDone) -> None:
-        def answered(response: Response) -> None:
-            if not self._is_closed:
-                on_done(response)
-                self._nudge()
-
-        self._inner.submit(request, answered)
-
-    def watch(self, resource: str, sink: WatchSink, on_synced: OnSynced | None = None) -> WatchHandle:
-        def arrived(frame: bytes) -> None:
-            if not self._is_closed:
-                sink(frame)
-                self._nudge()
-
-        def synced() -> None:
-            if on_synced is not None:
-                on_synced()
-            self._nudge()
-
-        return self._inner.watch(resource, arrived, synced)
-
-    def close(self) -> None:
-        self._is_closed = True
-        self._inner.close()
-
-
-class _NudgingCalls:
-    """Tells whenever an extender has answered."""
-
-    def __init__(self, inner: ExtenderCalls, nudge: Callable[[], None]) -> None:
-        self._inner = inner
-        self._nudge = nudge
-
-    def call(self, command: CallExtender, body: bytes, on_answer: OnAnswer) -> None:
-        def answered(response: Response) -> None:
-            on_answer(response)
-            self._nudge()
-
-        self._inner.call(command, body, answered)
-
-
 class ControlPlane:
     """Scheduler and controllers beside a server. Everything happens in callbacks of ``loop``.
 
@@ -139,7 +90,8 @@ class ControlPlane:
         ``perf`` tells how long things took: with it the scheduler keeps metrics and logs its decisions.
         """
         self._perf = perf
-        self._extender_calls = _NudgingCalls(extender_calls or BlockingCalls(), self.nudge)
+        self._bell = Bell(loop.call_soon, self._work)
+        self._extender_calls = NudgingCalls(extender_calls or BlockingCalls(), self._bell)
         self._connect = connect
         self._loop = loop
         self._clock = clock
@@ -149,9 +101,8 @@ class ControlPlane:
         self._has_controllers = has_controllers
         self._has_scheduler = has_scheduler
         self._starts = 0
-        self._is_awake = False
         self._alarm_s: float | None = None
-        self._transports: dict[str, _Nudging] = {}
+        self._transports: dict[str, NudgingTransport] = {}
         self._build_scheduler()
         self._controllers = self._build_controllers()
         self._kubelets = self._build_kubelets() if has_kubelets else []
@@ -195,8 +146,8 @@ class ControlPlane:
         if self._has_scheduler:
             self._shell.start()
 
-    def _open(self, component: str) -> _Nudging:
-        self._transports[component] = _Nudging(self._connect(), self.nudge)
+    def _open(self, component: str) -> NudgingTransport:
+        self._transports[component] = NudgingTransport(self._connect(), self._bell)
         return self._transports[component]
 
     def _fork(self, component: str) -> Rng:
@@ -211,11 +162,11 @@ class ControlPlane:
         for controller in self._all_controllers():
             controller.start()
         self._start_scheduler()
-        self.nudge()
+        self._bell.ring()
 
     def stop(self) -> None:
         """Hear of nothing any more."""
-        self._is_awake = True  # nudges have no effect from here on
+        self._bell.is_rung = True  # ringing has no effect from here on
         for transport in self._transports.values():
             transport.close()
 
@@ -224,7 +175,7 @@ class ControlPlane:
         self._transports["scheduler"].close()
         self._build_scheduler()
         self._start_scheduler()
-        self.nudge()
+        self._bell.ring()
 
     def restart_controllers(self) -> None:
         """Drop all controllers in the middle of whatever they do, and start new ones."""
@@ -233,15 +184,9 @@ class ControlPlane:
         self._controllers = self._build_controllers()
         for controller in self._controllers:
             controller.start()
-        self.nudge()
+        self._bell.ring()
 
     # ---- work ---------------------------------------------------------------------------------------------
-
-    def nudge(self) -> None:
-        """Have the loop look for work; once is enough, whatever arrives until then."""
-        if not self._is_awake:
-            self._is_awake = True
-            self._loop.call_soon(self._work)
 
     def next_due_s(self) -> float | None:
         """Return when the next backoff or delay ends, None when only deadlines and periodic looks are left."""
@@ -264,7 +209,7 @@ class ControlPlane:
         return [*self._controllers, *self._kubelets]
 
     def _work(self) -> None:
-        self._is_awake = False  # first, so that what arrives meanwhile is looked at
+        self._bell.is_rung = False  # first, so that what arrives meanwhile is looked at
         now_s = self._clock.now()
         if self._alarm_s is not None and self._alarm_s <= now_s:
             self._alarm_s = None
@@ -275,7 +220,7 @@ class ControlPlane:
         busy = self._shell.has_synced and all(self.scheduler.schedule_one() for _ in range(DECISIONS_MAX))
         self._shell.send()
         if busy:
-            self.nudge()
+            self._bell.ring()
         else:
             self._set_alarm(now_s)
 
@@ -286,4 +231,4 @@ class ControlPlane:
         times = [t for t in due if t is not None]
         if times and (self._alarm_s is None or min(times) < self._alarm_s):
             self._alarm_s = min(times)
-            self._loop.call_later(max(self._alarm_s - now_s, 0.0), self.nudge)
+            self._loop.call_later(max(self._alarm_s - now_s, 0.0), self._bell.ring)

@@ -11,6 +11,8 @@ from apportion.server.strategies.pod_groups import complete_pod_group
 from apportion.server.strategies.service_rules import complete_service
 from apportion.server.strategies.workload_defaults import WORKLOAD_DEFAULTS
 
+# kinds for whose metadata and status nobody fills anything in
+_WITH_DEFAULTS_IN_SPEC: Final = frozenset({("", "Pod"), ("resource.k8s.io", "ResourceClaim")})
 _NODE_INFO: Final = (
     "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion",
     "kubeProxyVersion", "operatingSystem", "architecture",
@@ -31,6 +33,13 @@ def complete(tree: Tree, kind: Kind) -> Tree:
     """Return the object with all its defaults; leaves its argument alone, changes nothing the second time."""
     setter = _SETTERS.get((kind.group, kind.name))
     return set_defaults(tree if setter is None else setter(tree), kind)
+
+
+def complete_changed(tree: Tree, old: Tree, kind: Kind) -> Tree:
+    """Return the same for what takes the place of a complete object; a spec that did not change is complete."""
+    if (kind.group, kind.name) in _WITH_DEFAULTS_IN_SPEC and tree.get("spec") == old.get("spec"):
+        return tree
+    return complete(tree, kind)
 
 
 def _complete_pod(tree: Tree) -> Tree:

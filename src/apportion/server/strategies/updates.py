@@ -15,9 +15,17 @@ _CLAIM_TEXT: Final = (
 
 def check_update(new: Tree, old: Tree, kind: Kind) -> list[ValidationError]:
     """Return what an update changed although it must not."""
-    found = _IDENTITY(new, old)
+    found = check_identity(new, old)
     check = _RULES.get((kind.group, kind.name))
     return found if check is None else found + check(new, old)
+
+
+def check_identity(new: Tree, old: Tree) -> list[ValidationError]:
+    """Return what an update changed of that by which an object is known."""
+    given, known = new["metadata"], old["metadata"]
+    if all(given.get(name) == known.get(name) for name in ("uid", "name", "namespace")):
+        return []
+    return _IDENTITY(new, old)
 
 
 def _check_claim_update(new: Tree, old: Tree) -> list[ValidationError]:
