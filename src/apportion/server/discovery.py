@@ -16,6 +16,7 @@ _CHANGE: Final = ("get", "patch", "update")
 _SUBRESOURCES: Final[dict[str, tuple[tuple[str, str, str] | None, tuple[str, ...]]]] = {
     "binding": (("", "v1", "Binding"), ("create",)),
     "eviction": (("policy", "v1", "Eviction"), ("create",)),
+    "resize": (None, _CHANGE),
     "finalize": (None, ("update",)),
     "scale": (("autoscaling", "v1", "Scale"), _CHANGE),
     "status": (None, _CHANGE),

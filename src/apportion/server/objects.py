@@ -6,7 +6,7 @@ import orjson
 from msgspec import Struct
 
 from apportion.api import CheckCEL, Tree
-from apportion.base import Clock, Rng
+from apportion.base import Clock, Rng, ValidationError
 from apportion.server import errors
 from apportion.server.admission import Admission
 from apportion.server.event_expiry import STORAGE, TTL_S, EventExpiry
@@ -17,6 +17,7 @@ from apportion.server.strategies import (
     check_changed,
     check_identity,
     check_object,
+    check_resize,
     check_update,
     complete,
     complete_changed,
@@ -24,6 +25,7 @@ from apportion.server.strategies import (
     date_taints,
     finish_create,
     prepare_create,
+    prepare_resize,
     prepare_status_update,
     prepare_update,
 )
@@ -124,16 +126,24 @@ class Objects:
             raise errors.conflict(resource.group, resource.plural, target.name)
         new = {**new, "metadata": {**new["metadata"], "uid": new["metadata"].get("uid") or old["metadata"]["uid"]}}
         self._check(check_identity(new, old), resource, old)
+        prepared, found = self._prepare_update(target, new, old)
+        self._check(check_changed(prepared, old, kind, self._check_cel) + found, resource, prepared)
         is_status = target.subresource == "status"
-        if is_status:
+        return self.replace(target, count_generation(prepared, old, kind, is_status), old, dry_run)
+
+    def _prepare_update(self, target: Target, new: Tree, old: Tree) -> tuple[Tree, list[ValidationError]]:
+        """Return what a door lets through of an update, complete, and what it must not change."""
+        resource, kind = target.resource, target.resource.kind
+        if target.subresource == "resize":
+            resized = complete(prepare_resize(new, old), kind)
+            return resized, check_resize(new, resized, old)
+        if target.subresource == "status":
             prepared = complete_changed(prepare_status_update(new, old, resource), old, kind)
         else:
             prepared = complete_changed(prepare_update(new, old, resource), old, kind)
             prepared = self.admission.admit_update(prepared, old, kind)
             prepared = date_taints(prepared, kind, format_time(self.clock.now()))
-        found = check_changed(prepared, old, kind, self._check_cel) + check_update(prepared, old, kind)
-        self._check(found, resource, prepared)
-        return self.replace(target, count_generation(prepared, old, kind, is_status), old, dry_run)
+        return prepared, check_update(prepared, old, kind)
 
     def replace(self, target: Target, new: Tree, old: Tree, dry_run: bool) -> Stored:
         """Store a checked object in the place of ``old``, or remove it when nothing holds it back any more."""

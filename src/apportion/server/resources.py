@@ -89,7 +89,7 @@ class Resource:
 def _list_subresources(kind: Kind, shape: Shape) -> tuple[str, ...]:
     found = []
     if kind.plural == "pods":
-        found += ["binding", "eviction"]
+        found += ["binding", "eviction", "resize"]
     if kind.plural == "namespaces":
         found.append("finalize")
     if kind.plural in _SCALED:

@@ -69,6 +69,8 @@ class StandInKubelets(Controller[str]):
         """Return what has to be done now; None when the pod waits for a claim or for its end."""
         if pod["metadata"].get("deletionTimestamp"):
             return _remove(pod)
+        if _phase(pod) == "Running" and _is_resized(pod):
+            return _patch_status(pod, {"containerStatuses": _grant(pod)})
         if _phase(pod) == "Running":
             left_s = _started_s(pod) + (_run_seconds(pod) or 0.0) - self._clock.now()
             if left_s > 0:
@@ -118,7 +120,7 @@ def _has_work(pod: Tree) -> bool:
     if not pod["spec"].get("nodeName"):
         return False
     phase = _phase(pod)
-    is_waiting = phase not in _DONE and (phase != "Running" or _run_seconds(pod) is not None)
+    is_waiting = phase not in _DONE and (phase != "Running" or _run_seconds(pod) is not None or _is_resized(pod))
     return bool(pod["metadata"].get("deletionTimestamp")) or is_waiting
 
 
@@ -173,7 +175,26 @@ def _describe_container(container: Tree, state: Tree) -> Tree:
         "started": is_running,
         "restartCount": 0,
         "state": state,
+        **(_describe_resources(container) if is_running else {}),
     }
+
+
+def _is_resized(pod: Tree) -> bool:
+    """Return whether a container of a running pod asks for something else than what it was granted."""
+    granted = {s["name"]: s.get("resources") for s in pod.get("status", {}).get("containerStatuses", ())}
+    return any(granted.get(c["name"]) not in (None, c.get("resources") or {}) for c in _containers(pod))
+
+
+def _grant(pod: Tree) -> list[Tree]:
+    """Return the statuses of the containers with all that they ask for granted."""
+    asked = {c["name"]: _describe_resources(c) for c in _containers(pod)}
+    return [{**s, **asked.get(s["name"], {})} for s in pod["status"]["containerStatuses"]]
+
+
+def _describe_resources(container: Tree) -> Tree:
+    resources = container.get("resources") or {}
+    requests = resources.get("requests")
+    return {"resources": resources, **({"allocatedResources": requests} if requests else {})}
 
 
 def _patch_status(pod: Tree, status: Tree) -> Request:

@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 
 from apportion.base import Rng, VirtualClock
+from apportion.client import STRATEGIC_MERGE_PATCH
 from apportion.server import ApiRequest, InProcessTransport, Server
 from apportion.sim.control_plane import ControlPlane
 from apportion.sim.virtual_loop import VirtualLoop
@@ -17,13 +18,13 @@ PODS = "/api/v1/namespaces/default/pods"
 
 
 class Cluster:
-    def __init__(self) -> None:
+    def __init__(self, has_kubelets: bool = False) -> None:
         clock = VirtualClock()
         self.clock = clock
         self.loop = VirtualLoop(clock)
         self.server = Server(MemoryStore(), clock, Rng(1))
         connect = partial(InProcessTransport, self.server, self.loop.call_soon)
-        self.plane = ControlPlane(connect, self.loop, clock, Rng(0))
+        self.plane = ControlPlane(connect, self.loop, clock, Rng(0), has_kubelets=has_kubelets)
         self.plane.start()
         self.run()
 
@@ -33,7 +34,8 @@ class Cluster:
 
     def call(self, method: str, path: str, tree: Tree | None = None) -> Tree:
         body = b"" if tree is None else orjson.dumps(tree)
-        response = self.server.handle(ApiRequest(method, path, body=body, content_type="application/json"))
+        media = STRATEGIC_MERGE_PATCH if method == "PATCH" else "application/json"
+        response = self.server.handle(ApiRequest(method, path, body=body, content_type=media))
         assert response.code < 300, response.body
         parsed: Tree = orjson.loads(response.body)
         return parsed
@@ -164,3 +166,19 @@ def test_controllers_that_are_dropped_mid_way_are_replaced() -> None:
     cluster.run(seconds=1)
     names = [n["metadata"]["name"] for n in cluster.call("GET", "/api/v1/namespaces")["items"]]
     assert "team" not in names
+
+
+def test_a_running_pod_is_resized_and_makes_room() -> None:
+    cluster = Cluster(has_kubelets=True)
+    cluster.add_node("n0")
+    cluster.add_pod("p", "2")
+    cluster.run(10)
+    cluster.add_pod("waits", "1")
+    cluster.run(10)
+    assert (cluster.node_of("p"), cluster.node_of("waits")) == ("n0", None)
+    smaller = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
+    cluster.call("PATCH", f"{PODS}/p/resize", smaller)
+    cluster.run(10)
+    granted = cluster.call("GET", f"{PODS}/p")["status"]["containerStatuses"][0]
+    assert (granted["resources"], granted["allocatedResources"]) == ({"requests": {"cpu": "1"}}, {"cpu": "1"})
+    assert cluster.node_of("waits") == "n0"

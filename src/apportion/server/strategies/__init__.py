@@ -10,6 +10,7 @@ from apportion.server.strategies.lifecycle import (
     prepare_status_update,
     prepare_update,
 )
+from apportion.server.strategies.pod_resize import check_resize, prepare_resize
 from apportion.server.strategies.rules import check_changed, check_object
 from apportion.server.strategies.service_rules import has_node_ports
 from apportion.server.strategies.updates import check_identity, check_update
@@ -18,6 +19,7 @@ __all__ = [
     "check_changed",
     "check_identity",
     "check_object",
+    "check_resize",
     "check_update",
     "complete",
     "complete_changed",
@@ -28,6 +30,7 @@ __all__ = [
     "has_node_ports",
     "list_warnings",
     "prepare_create",
+    "prepare_resize",
     "prepare_status_update",
     "prepare_update",
 ]
