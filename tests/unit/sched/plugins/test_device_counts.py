@@ -1,5 +1,6 @@
 """Scores of the strategies count devices where they stand for an extended resource."""
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from builders import Bench, node_tree, pod_tree
 
 from apportion.sched.explain import NodeScores, judge
 from apportion.sched.framework.config import read_config
+from apportion.sched.plugins.device_counts import DeviceCountColumn
 
 DRIVER, GPU, NIC = "d.example.com", "example.com/gpu", "example.com/nic"
 Tree = dict[str, Any]
@@ -143,3 +145,43 @@ def test_a_pod_goes_where_the_scores_say() -> None:
     bench.put("pods", *(asking(f"p{i}", cpu="10m", memory="1Mi") for i in range(4)))
     bench.run()
     assert [bench.node_of(f"p{i}") for i in range(4)] == ["n2", "n2", "n1", "n1"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_column_that_lives_through_changes_counts_like_a_fresh_one(seed: int) -> None:
+    bench, random = bench_with(), Random(seed)
+    column = DeviceCountColumn(bench.state, GPU)
+
+    def remove(resource: str, name: str) -> None:
+        if bench.transport.find(resource, "", name) is not None:
+            bench.transport.remove(resource, "", name)
+
+    def change() -> None:
+        node = f"n{random.randrange(1, 6)}"
+        what = random.randrange(7)
+        if what == 0:
+            bench.put("nodes", node_tree(node, labels={"x": str(random.randrange(2))}))
+        elif what == 1:
+            remove("nodes", node)
+        elif what == 2:
+            put_slice(bench, node, random.randrange(5), generation=random.randrange(1, 4))
+        elif what == 3:
+            remove("resourceslices", f"{node}-{random.randrange(1, 4)}")
+        elif what == 4:
+            put_class(
+                bench, random.choice(["true", "false", f'device.driver == "{DRIVER}"']), f"c{random.randrange(2)}"
+            )
+        elif what == 5:
+            bench.put("pods", asking(f"p{random.randrange(99)}", cpu="1m", memory="1Mi"))
+            bench.run()
+        else:
+            for claim in list(bench.transport.trees("resourceclaims"))[:1]:
+                bench.put("resourceclaims", {**claim, "status": {}})
+        bench.deliver()
+
+    for _ in range(60):
+        change()
+        column.refresh()
+        fresh = DeviceCountColumn(bench.state, GPU)
+        assert column.devices.tolist() == fresh.devices.tolist()
+        assert column.used.tolist() == fresh.used.tolist()
