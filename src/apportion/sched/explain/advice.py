@@ -16,6 +16,7 @@ from apportion.sched.state import CPU, HARD_EFFECTS, PodInfo, find_untolerated
 
 _NODES_SHOWN_MAX: Final = 3
 _DETAILS_MAX: Final = 3
+_SEARCHES_MAX: Final = 4
 
 
 def advise(scheduler: Scheduler, pod: PodInfo, judgement: Judgement) -> list[str]:
@@ -110,6 +111,8 @@ def _devices(scheduler: Scheduler, pod: PodInfo, names: list[str]) -> Iterator[s
 
     details: dict[str, list[str]] = {}
     for name in names:
+        if allocator.work > _SEARCHES_MAX * allocator.steps_max:
+            break  # a claim made to be expensive is explained on some nodes only
         problem = problem_at(name)
         if problem is not None:
             details.setdefault(allocator.explain(problem, name).detail, []).append(name)
