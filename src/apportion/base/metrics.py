@@ -12,7 +12,7 @@ Labels: TypeAlias = tuple[str, ...]
 ReadFn: TypeAlias = Callable[[], Mapping[Labels, float]]
 
 
-class _Metric:
+class Metric:
     """What all have: a name, a text that explains it, and the names of its labels."""
 
     kind = ""
@@ -37,7 +37,7 @@ class _Metric:
             )
 
 
-class Counter(_Metric):
+class Counter(Metric):
     """Only rises."""
 
     kind = "counter"
@@ -56,7 +56,7 @@ class Counter(_Metric):
             yield "", self.labels, labels, self.values[labels]
 
 
-class Reading(_Metric):
+class Reading(Metric):
     """A gauge, or a counter that somebody else keeps: read when it is asked for, so it costs nothing otherwise."""
 
     def __init__(self, name: str, text: str, labels: Sequence[str], read: ReadFn, kind: str = "gauge") -> None:
@@ -70,7 +70,7 @@ class Reading(_Metric):
             yield "", self.labels, labels, value
 
 
-class Histogram(_Metric):
+class Histogram(Metric):
     """How often a value fell below each of ``bounds``, and the sum of all."""
 
     kind = "histogram"
@@ -104,7 +104,7 @@ class Histogram(_Metric):
             yield "_count", self.labels, labels, total
 
 
-def render(metrics: Iterable[_Metric]) -> bytes:
+def render(metrics: Iterable[Metric]) -> bytes:
     """Return the text form of metrics, by name."""
     ordered = sorted(metrics, key=lambda m: m.name)
     return "".join(f"{line}\n" for metric in ordered for line in metric.render()).encode()

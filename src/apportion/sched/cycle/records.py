@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from apportion.base import Clock
-from apportion.base.metrics import Counter, Histogram, Reading, exponential, render
+from apportion.base.metrics import Counter, Histogram, Metric, Reading, exponential, render
+from apportion.sched.cycle.api_meter import ApiMeter
+from apportion.sched.framework import PluginMeter
 from apportion.sched.plugins import ClaimMetrics
 from apportion.sched.queue import QueuedPod
 from apportion.sched.state import PodInfo
@@ -72,6 +74,8 @@ class Recorder:
             exponential(0.0001, 2, 12),
             ("extension_point", "status", "profile"),
         )
+        self.plugins = PluginMeter(perf, self.points_s)
+        self.api = ApiMeter(perf)
 
     def now(self) -> float:
         """Return a time in seconds of which only differences mean something."""
@@ -133,7 +137,8 @@ class Recorder:
 
     def render(self, scheduler: "Scheduler") -> bytes:
         """Return all metrics of a scheduler as text."""
-        own = [m for m in vars(self).values() if isinstance(m, Counter | Histogram)]
+        parts = [vars(part).items() for part in (self, self.plugins, self.api)]
+        own = [m for part in parts for name, m in part if isinstance(m, Metric) and not name.startswith("_")]
         return render([*own, *self.claims, *_read_scheduler(scheduler)])
 
 

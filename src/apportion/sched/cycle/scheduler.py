@@ -99,6 +99,8 @@ class Scheduler:
             find_sort(profiles.values()),
         )
         self.search = NodeSearch(state, profiles, self.queue.nominator, rng)
+        if recorder is not None:
+            self.search.measure(recorder.plugins)
         self.pending: dict[str, PodInfo] = {}  # pods without a node that are ours to schedule, by uid
         self.attempts = {"scheduled": 0, "unschedulable": 0, "error": 0}
         self._preempts = preempts

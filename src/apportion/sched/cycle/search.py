@@ -14,6 +14,7 @@ from apportion.sched.framework import (
     NodeProbe,
     Plan,
     Planner,
+    PluginMeter,
     PostFilterResult,
     Profile,
     Ranking,
@@ -38,11 +39,25 @@ class NodeSearch:
         self._rng = rng
         self._planners = {name: Planner(state, profile) for name, profile in profiles.items()}
         self._contested_by_sort: dict[tuple[object, ...], Contested] = {}  # by columns and priority
+        self._meter: PluginMeter | None = None
         self._next_start = 0  # where the next sampled search begins
 
     def plan(self, pod: PodInfo) -> Plan:
         """Return how to judge ``pod``."""
-        return self._planners[pod.scheduler_name].plan(pod)
+        planner, meter = self._planners[pod.scheduler_name], self._meter
+        if meter is None:
+            return planner.plan(pod)
+        meter.begin()
+        begun_s = meter.now()
+        plan = planner.plan(pod)
+        meter.planned(plan, self._profiles[pod.scheduler_name], begun_s)
+        return plan
+
+    def measure(self, meter: PluginMeter) -> None:
+        """Have plugins counted and timed from now on."""
+        self._meter = meter
+        for planner in self._planners.values():
+            planner.meter = meter
 
     # ---- choosing -----------------------------------------------------------------------------------------
 
@@ -54,6 +69,8 @@ class NodeSearch:
         ranking = plan.ranking
         if plan.rejected is not None or ranking is None:
             return None
+        if self._meter is not None:
+            self._meter.judge(plan, pod.scheduler_name)
         ranking.refresh()
         ranked = ranking.ranked
         row = self._nominated_row(pod)
@@ -72,6 +89,8 @@ class NodeSearch:
         ranking = plan.ranking
         if plan.rejected is not None or ranking is None:
             return None
+        if self._meter is not None:
+            self._meter.judge(plan, pod.scheduler_name)
         ranking.refresh()
         contested = self._contested(pod, plan)
         blocked = contested is not None and contested.groups

@@ -37,6 +37,7 @@ from apportion.sched.framework.commands import (
 from apportion.sched.framework.config_fields import Extender
 from apportion.sched.framework.diagnosis import PRE_FILTER, Diagnosis, diagnose
 from apportion.sched.framework.expected import ExpectedPods
+from apportion.sched.framework.meter import PluginMeter
 from apportion.sched.framework.plan import Plan, Planner
 from apportion.sched.framework.plugin import (
     Hold,
@@ -88,6 +89,7 @@ __all__ = [
     "Planner",
     "Plugin",
     "PluginFaultError",
+    "PluginMeter",
     "PostFilterResult",
     "PreBindPlugin",
     "PreFilterResult",

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from apportion.sched.framework.profile import Profile
 from apportion.sched.framework.ranking import Ranking
 from apportion.sched.framework.status import Code, Status, unresolvable
 from apportion.sched.state import Bools, ClusterState, Int64s, NodeTable, PodInfo
+
+if TYPE_CHECKING:
+    from apportion.sched.framework.meter import PluginMeter
 
 RANKING_BYTES_MAX: Final = 256 << 20
 _PodFilters: TypeAlias = list[tuple[int, FilterPlugin]]  # with their positions in the profile
@@ -80,6 +83,7 @@ class Planner:
         self._pod_scores = [(i, p, w) for i, (p, w) in enumerate(profile.scores) if p.per_pod]
         self._pod_plugins: dict[tuple[bool, bool], _PodPlugins] = {}  # by whether a pod has devices, and volumes
         self._rankings: OrderedDict[tuple[int, ...], Ranking] = OrderedDict()
+        self.meter: PluginMeter | None = None  # times each plugin, if anybody wants to know
         self._ranking_bytes = 0
 
     def plan(self, pod: PodInfo) -> Plan:
@@ -121,11 +125,11 @@ class Planner:
             self._ask_filter(plan, index, plugin, pod)
         self._narrow(plan)
         for index, scorer, weight in self._kind_scores:
-            _ask_score(plan, index, scorer, weight, pod)
+            self._ask_score(plan, index, scorer, weight, pod)
         asked_later = self._find_pod_plugins(pod)[1]
         for entry in self._pod_scores:
             if entry not in asked_later:
-                _ask_score(plan, *entry, pod)
+                self._ask_score(plan, *entry, pod)
         plan.scores.sort(key=lambda s: s[0])
         return plan
 
@@ -140,7 +144,7 @@ class Planner:
             self._narrow(plan)
         plan.filters.sort(key=lambda f: f[0])
         for index, scorer, weight in scores:
-            _ask_score(plan, index, scorer, weight, pod)
+            self._ask_score(plan, index, scorer, weight, pod)
         plan.scores.sort(key=lambda s: s[0])
         return plan
 
@@ -148,10 +152,14 @@ class Planner:
         rejected = plan.rejected
         if rejected is not None and rejected.code is not Code.UNSCHEDULABLE:
             return  # as upstream: only a plain Unschedulable lets the other plugins have their say
+        meter = self.meter
+        begun_s = meter.now() if meter is not None else 0.0
         try:
             result = plugin.pre_filter(pod)
         except Exception as fault:
             raise name_fault(plugin, fault) from fault
+        if meter is not None and meter.is_sampled:
+            meter.answered(plugin.name, begun_s, result.status)
         if result.status is not None:
             if rejected is None:
                 plan.rejected = result.status
@@ -164,6 +172,18 @@ class Planner:
         if result.column is not None:
             plan.filters.append((index, plugin.name, result.column))
         plan.states[plugin.name] = result.state
+
+    def _ask_score(self, plan: Plan, index: int, plugin: ScorePlugin, weight: int, pod: PodInfo) -> None:
+        meter = self.meter
+        begun_s = meter.now() if meter is not None else 0.0
+        try:
+            column = plugin.pre_score(pod, plan.states.get(plugin.name))
+        except Exception as fault:
+            raise name_fault(plugin, fault) from fault
+        if meter is not None and meter.is_sampled:
+            meter.note(plugin.name, "PreScore", begun_s)
+        if column is not None:
+            plan.scores.append((index, plugin.name, weight, column))
 
     def _narrow(self, plan: Plan) -> None:
         if plan.node_names is None:
@@ -188,12 +208,3 @@ class Planner:
         else:
             self._rankings.move_to_end(key)
         return ranking
-
-
-def _ask_score(plan: Plan, index: int, plugin: ScorePlugin, weight: int, pod: PodInfo) -> None:
-    try:
-        column = plugin.pre_score(pod, plan.states.get(plugin.name))
-    except Exception as fault:
-        raise name_fault(plugin, fault) from fault
-    if column is not None:
-        plan.scores.append((index, plugin.name, weight, column))

@@ -85,6 +85,7 @@ class Shell:
     ) -> None:
         """``extender_calls`` carries out calls to HTTP extenders; without it they are waited for."""
         self._scheduler = scheduler
+        self._meter = None if scheduler.recorder is None else scheduler.recorder.api
         self._extender_calls = extender_calls or BlockingCalls()
         self._whole = WholeObjects() if scheduler.extenders else None
         self._held: deque[Callable[[], None]] = deque()  # what arrived while an extender was being asked
@@ -104,6 +105,8 @@ class Shell:
     def start(self) -> None:
         """Watch everything the scheduler reads."""
         sinks = self._sinks()
+        if self._meter is not None:
+            sinks = {resource: self._meter.watch(resource, sink) for resource, sink in sinks.items()}
         for resource in WATCHED:
             self._transport.watch(resource, sinks[resource])
 
@@ -174,6 +177,8 @@ class Shell:
                 self._call(number, command)
                 continue
             request = request_of(command, self._timestamp())
+            if self._meter is not None:
+                self._meter.sent(number, command)
             self._transport.submit(request, partial(self._on_answer, number, command, request))
             sent += 1
         self._settling.work()
@@ -205,6 +210,8 @@ class Shell:
 
     def _resume(self, number: int, response: Response) -> None:
         outcome = Outcome(response.code, response.message, response.body)
+        if self._meter is not None:
+            self._meter.answered(number, outcome.is_ok)
         if self._scheduler.is_deciding:
             self._held.append(partial(self._scheduler.resume, number, outcome))
         else:
