@@ -17,7 +17,7 @@ from apportion.base import Rng
 from apportion.bench.board import PodBoard
 from apportion.bench.measurement import BenchError
 from apportion.bench.world import Item, Tree, World
-from apportion.cel import find_expression_problem
+from apportion.cel import check_expressions
 from apportion.client import MERGE_PATCH, Request, Response
 from apportion.sched.framework.config import SchedulerConfig
 from apportion.server import RESOURCES, InProcessTransport, Server
@@ -48,7 +48,7 @@ class ApiWorld(World):
         loop = asyncio.get_running_loop()
         self._loop = loop
         clock, rng = _WallClock(), Rng(seed)
-        self.server = Server(MemoryStore(), clock, rng.fork("server"), find_expression_problem)
+        self.server = Server(MemoryStore(), clock, rng.fork("server"), check_expressions(gates.as_dict()))
 
         def connect() -> InProcessTransport:
             return InProcessTransport(self.server, loop.call_soon)

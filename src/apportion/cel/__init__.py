@@ -6,7 +6,7 @@ from apportion.cel.errors import CompileError
 from apportion.cel.library.environment import CelFeatures
 from apportion.cel.lookups import Lookup
 from apportion.cel.run.frame import COST_LIMIT
-from apportion.cel.selector import Selector, compile_selector, find_expression_problem
+from apportion.cel.selector import Selector, check_expressions, compile_selector, find_expression_problem
 from apportion.cel.summary import Presence, Summary, summarize
 from apportion.cel.trace import Clause, Trace
 from apportion.cel.values import Failure as DerivationFailure
@@ -26,6 +26,7 @@ __all__ = [
     "Summary",
     "Trace",
     "Verdict",
+    "check_expressions",
     "compile_derivation",
     "compile_selector",
     "device_facts",

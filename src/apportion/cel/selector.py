@@ -1,5 +1,6 @@
 """Compiles a selector expression and evaluates it over devices."""
 
+from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from typing import Final
 
@@ -86,6 +87,14 @@ def find_expression_problem(expression: str, features: CelFeatures = _NO_FEATURE
     if max_cost > COST_LIMIT:
         return f"too complex, exceeds cost limit: the estimated cost {max_cost} is above {COST_LIMIT}"
     return None
+
+
+def check_expressions(gates: Mapping[str, bool]) -> Callable[[str], str | None]:
+    """Return `find_expression_problem` for an API server with these feature gates."""
+    features = CelFeatures(
+        list_type_attributes=gates["DRAListTypeAttributes"], consumable_capacity=gates["DRAConsumableCapacity"]
+    )
+    return lambda expression: find_expression_problem(expression, features)
 
 
 @lru_cache(maxsize=_CACHE_SIZE)

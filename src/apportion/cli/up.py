@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from apportion.base import InputError, Rng
-from apportion.cel import find_expression_problem
+from apportion.cel import check_expressions
 from apportion.cli.logs import log_options, set_up_logs
 from apportion.cli.options import load_config, read_gates
 from apportion.cli.progress import Progress
@@ -106,7 +106,7 @@ def up(
     set_up_logs(verbose, log_format)
     gates, config = read_gates(gates_text), load_config(config_path)
     devices = None if devices_path is None else read_devices(devices_path)
-    loaded = load_paths(paths, sys.stdin.buffer, find_expression_problem)
+    loaded = load_paths(paths, sys.stdin.buffer, check_expressions(gates.as_dict()))
 
     async def run() -> None:
         stopped = _catch_signals()

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, Final
 from apportion.api.feature_gates import FeatureGates
 from apportion.api.kinds import Tree, find_kind_of
 from apportion.base import Rng
-from apportion.cel import find_expression_problem
+from apportion.cel import check_expressions
 from apportion.sim.intake import DEFAULT_NOW, ClusterInput, complete_cluster
 from apportion.sim.manifests import Loaded, Rejected, SourcedObject, load_paths
 
@@ -34,7 +34,7 @@ def load_cluster(
     Raises InputError when a path cannot be read and LimitError when there is too much; anything else that is wrong
     with an object is listed, and the other objects load.
     """
-    loaded = load_paths(paths, stdin, find_expression_problem)
+    loaded = load_paths(paths, stdin, check_expressions(gates.as_dict()))
     assumed = _assume_nodes(loaded) if assume_nodes else []
     found = complete_cluster(loaded, rng=Rng(seed))
     return Cluster(

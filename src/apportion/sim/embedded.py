@@ -14,7 +14,7 @@ import orjson
 from apportion.api.feature_gates import FeatureGates
 from apportion.base import Clock, InputError, Rng
 from apportion.base.metrics import TEXT_TYPE
-from apportion.cel import find_expression_problem
+from apportion.cel import check_expressions
 from apportion.sched.framework.config import SchedulerConfig
 from apportion.sched.shell import ThreadedCalls
 from apportion.server import ApiRequest, HttpServer, InProcessTransport, Server
@@ -90,7 +90,7 @@ class Embedded:
     ) -> None:
         self._store = store
         self._clock = clock
-        self.server = Server(store, clock, rng.fork("server"), find_expression_problem)
+        self.server = Server(store, clock, rng.fork("server"), check_expressions(gates.as_dict()))
         self.http = HttpServer(self.server, port=port)
         loop = _ThreadsafeLoop()
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import orjson
 
+from apportion.api import CheckCEL
 from apportion.base import Rng, VirtualClock
 from apportion.server import ApiRequest, Server, Watch
 from apportion.store import MemoryStore, Store
@@ -17,10 +18,10 @@ JSON_PATCH = "application/json-patch+json"
 class Api:
     """A server with virtual time; every call returns the status code and the parsed answer."""
 
-    def __init__(self, store: Store | None = None, seed: int = 1) -> None:
+    def __init__(self, store: Store | None = None, seed: int = 1, check_cel: CheckCEL | None = None) -> None:
         self.clock = VirtualClock()
         self.store = MemoryStore() if store is None else store
-        self.server = Server(self.store, self.clock, Rng(seed))
+        self.server = Server(self.store, self.clock, Rng(seed), check_cel)
 
     def call(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json", accept: str = ""

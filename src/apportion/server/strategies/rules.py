@@ -3,6 +3,8 @@
 Source: pkg/apis/*/validation/validation.go upstream.
 """
 
+from typing import Any
+
 from apportion.api import CheckCEL, Kind, Tree, validate, validate_unchanged_spec
 from apportion.base import ValidationError
 from apportion.server.strategies.object_checks import OBJECT_CHECKS
@@ -22,7 +24,25 @@ def check_object(tree: Tree, kind: Kind, check_cel: CheckCEL | None) -> list[Val
 def check_changed(tree: Tree, old: Tree, kind: Kind, check_cel: CheckCEL | None) -> list[ValidationError]:
     """Return the same for an object that takes the place of a valid one; what did not change is not looked at."""
     found = validate_unchanged_spec(tree, old, kind)
-    return check_object(tree, kind, check_cel) if found is None else _check_owners(tree) + found
+    if found is not None:
+        return _check_owners(tree) + found
+    if check_cel is not None and kind.group == "resource.k8s.io":
+        check_cel = _pass_over(_list_expressions(old), check_cel)
+    return check_object(tree, kind, check_cel)
+
+
+def _pass_over(known: set[str], check_cel: CheckCEL) -> CheckCEL:
+    """Leave expressions alone that were accepted once, perhaps under other feature gates."""
+    return lambda expression: None if expression in known else check_cel(expression)
+
+
+def _list_expressions(tree: Any) -> set[str]:
+    """Return the CEL expressions anywhere in an object of the group of devices."""
+    found: set[str] = set()
+    for value in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        found |= _list_expressions(value)
+    expression = tree.get("expression") if isinstance(tree, dict) else None
+    return found | {expression} if isinstance(expression, str) else found
 
 
 def _check_owners(tree: Tree) -> list[ValidationError]:

@@ -8,7 +8,7 @@ import orjson
 from apportion.api.feature_gates import FeatureGates
 from apportion.api.kinds import split_api_version
 from apportion.base import InputError, Rng, VirtualClock
-from apportion.cel import find_expression_problem
+from apportion.cel import check_expressions
 from apportion.sched.framework.config import SchedulerConfig
 from apportion.server import (
     RESOURCES,
@@ -44,6 +44,7 @@ class World:
         self._store = MemoryStore()
         self._rng = Rng(seed)
         self._servers = 0
+        self._check_cel = check_expressions(gates.as_dict())
         self.faults = Faults()
         self._transports: list[FaultyTransport] = []
         self.server = self._build_server()
@@ -64,7 +65,7 @@ class World:
         self._servers += 1
         rng = self._rng.fork(f"server {self._servers}")
         # expectations may be about events of hours ago
-        return Server(self._store, self.clock, rng, find_expression_problem, event_ttl_s=math.inf)
+        return Server(self._store, self.clock, rng, self._check_cel, event_ttl_s=math.inf)
 
     def _connect(self) -> FaultyTransport:
         inner = InProcessTransport(self.server, self._loop.call_soon)
