@@ -91,13 +91,16 @@ class Lineup:
         )
 
     def get_masks_by_value(self, alternative: int, constraint: int) -> dict[TypedValue, int]:
-        """Return for each value that a constraint may see the bitmap of devices that fit and have it."""
+        """Return for each value that a constraint may see the bitmap of devices that fit and have it.
+
+        The order is that of the devices, and among the values of one device ascending: no hash may decide it.
+        """
         found = self._by_value.get((alternative, constraint))
         if found is None:
             found = self._by_value[alternative, constraint] = {}
             for i, kind in enumerate(self.kinds):
                 if kind.fits[alternative] == FITS:
-                    for value in kind.find_values(alternative, constraint) or ():
+                    for value in sorted(kind.find_values(alternative, constraint) or ()):
                         found[value] = found.get(value, 0) | 1 << i
         return found
 

@@ -18,6 +18,7 @@ from alloc_worlds import (
 )
 
 from apportion.alloc import supply
+from apportion.alloc.demand import EFFORT_MAX
 from apportion.alloc.search import STEPS_MAX, Outcome, Search
 from apportion.alloc.share_supply import ShareSupply
 
@@ -159,7 +160,16 @@ def test_counting_for_many_constraints_ends(monkeypatch: pytest.MonkeyPatch) -> 
     requests = [request(f"r{i}", ask("any", 1, f'device.attributes["{DRIVER}"].k % {i + 2} != 0')) for i in range(32)]
     others = [("a", [f"r{i}" for i in range(32) if i != j]) for j in range(32)]
     outcome, _ = search(world, claim_tree("c", *requests, match=others))
-    assert outcome.picks is not None and deals[0] < 1000
+    assert outcome.picks is not None and deals[0] < EFFORT_MAX
+
+
+def test_no_hash_decides_in_which_order_values_are_counted() -> None:
+    names = [f"v{i:02}" for i in range(40)]
+    world = World(slice_tree(device("d", attributes={"a": names[::-1]})), list_type_attributes=True)
+    problem = world.prepare(claim_tree("c", request("r1", ask()), request("r2", ask()), match=["a"]))
+    (pool,) = [problem.prepared.lineups.get_input(v.state) for v in world.table.get_pools_at("n1")]
+    (alternative, _) = problem.prepared.plan.alternatives
+    assert list(pool.lineup.get_masks_by_value(alternative.id, 0)) == [("string", name) for name in names]
 
 
 # ---- counting shares --------------------------------------------------------------------------------------
