@@ -30,15 +30,9 @@ _IDS = (
     "discovery",
 )  # fmt: skip
 _MANAGED = "the message quotes the whole object with its managedFields, which we do not keep"
-_PARSER = "the message says what the original's generated parser expected"
-_GO = "the message prints an internal structure"
 _GROUPS = "lists all groups, of which we serve fewer"
 _KNOWN_DIFFERENCES = {
     ("patches-configmap", 14): _MANAGED,
-    ("claim-invalid", 11): _PARSER,
-    ("claim-invalid", 12): _PARSER,
-    ("class-and-template", 2): _PARSER,
-    ("class-and-template", 9): _GO,
     ("podgroups", 7): "the gate DRAWorkloadResourceClaims was off and took the claims away; the server has no gates",
     **dict.fromkeys((("discovery", n) for n in (0, 1, 2, 4, 10, 11, 12)), _GROUPS),
 }

@@ -4,13 +4,37 @@ import pytest
 
 from apportion.cel import CelFeatures, CompileError, compile_selector, find_expression_problem
 
+OPERANDS = "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+# what may stand instead of the end, as the original's grammar has it
+BEGUN = {
+    "": "{'[', '{', '(', '.', '-', '!', ",
+    "1 +": "{'[', '{', '(', '.', '-', '!', ",
+    "(": "{'[', '{', '(', '.', '-', '!', ",
+    "f(": "{'[', '{', '(', ')', '.', '-', '!', ",
+    "f(1,": "{'[', '{', '(', '.', '-', '!', ",
+    "[": "{'[', ']', '{', '(', '.', ',', '-', '!', '?', ",
+    "{": "{'[', '{', '}', '(', '.', ',', '-', '!', '?', ",
+}
+
+
+@pytest.mark.parametrize("source", BEGUN)
+def test_what_may_follow_is_listed(source: str) -> None:
+    problem = find_expression_problem(source) or ""
+    assert problem.split("\n")[0].endswith(f"mismatched input '<EOF>' expecting {BEGUN[source]}{OPERANDS}")
+
+
+def test_an_empty_expression_has_no_place_to_show() -> None:
+    problem = find_expression_problem("") or ""
+    assert problem.startswith("compilation failed: ERROR: <input>:1:0: Syntax error") and "\n" not in problem
+
+
 BROKEN = {
     "": (1, 1, "Syntax error: mismatched input '<EOF>'"),
     "1 +": (1, 4, "Syntax error: mismatched input '<EOF>'"),
-    "(true": (1, 6, "Syntax error: mismatched input '<EOF>', expecting ')'"),
-    "true)": (1, 5, "Syntax error: mismatched input ')', expecting <EOF>"),
+    "(true": (1, 6, "Syntax error: mismatched input '<EOF>' expecting ')'"),
+    "true)": (1, 5, "Syntax error: extraneous input ')' expecting <EOF>"),
     "[1, 2": (1, 6, "Syntax error"),
-    "a.f(1,) == 1": (1, 7, "expecting an argument"),
+    "a.f(1,) == 1": (1, 7, "mismatched input ')' expecting {'[', '{', '(', '.', '-', '!', 'true'"),
     "true = false": (1, 6, "token recognition error"),
     "'a": (1, 1, "no closing quote"),
     r"'\q' == ''": (1, 2, "unknown escape"),

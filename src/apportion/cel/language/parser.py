@@ -50,6 +50,15 @@ def parse_expression(source: str) -> Expr:
     return node
 
 
+_AT_NOTHING: Final = "ERROR: <input>:1:0: "
+# What an operand may begin with, and between that what may follow an opening bracket instead.
+_CLOSERS: Final = ("']'", "'}'", "')'", "','", "'?'")
+_OPERAND: Final = (
+    "'['", "']'", "'{'", "'}'", "'('", "')'", "'.'", "','", "'-'", "'!'", "'?'", "'true'", "'false'", "'null'",
+    "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER",
+)  # fmt: skip
+
+
 def _check_depth(root: Expr, source: str) -> None:
     level: list[Expr] = [root]
     for _ in range(DEPTH_MAX):
@@ -80,13 +89,30 @@ class _Parser:
     def take(self, kind: str) -> Token:
         token = self.accept(kind)
         if token is None:
-            raise self.reject(f"expecting {'<EOF>' if kind == 'end' else repr(kind)}")
+            if kind == "end":
+                raise self.reject("extraneous", "<EOF>")
+            raise self.reject("mismatched", repr(kind))
         return token
 
-    def reject(self, expectation: str) -> CompileError:
+    def reject(self, how: str, expected: str) -> CompileError:
+        text = f"Syntax error: {how} input '{self.quote()}' expecting {expected}"
+        return CompileError(text, self.source, self.token.start)
+
+    def reject_operand(self) -> CompileError:
+        """Say what may begin an operand here, in the order in which the original's grammar numbers its symbols."""
+        token, before = self.token, self.tokens[self.at - 1] if self.at else None
+        kind = before.kind if before is not None else ""
+        is_call = kind == "(" and self.at > 1 and self.tokens[self.at - 2].kind == "ident"
+        more = {"(": (")",) if is_call else (), "[": ("]", ",", "?"), "{": ("}", ",", "?")}.get(kind, ())
+        expected = ", ".join(s for s in _OPERAND if s not in _CLOSERS or s.strip("'") in more)
+        text = f"Syntax error: mismatched input '{self.quote()}' expecting {{{expected}}}"
+        # of an empty expression the original has nothing to show, and counts from 0
+        return CompileError(text, self.source, token.start) if self.source else CompileError(f"{_AT_NOTHING}{text}")
+
+    def quote(self) -> str:
+        """Return the token at hand as it stands in the source."""
         token = self.token
-        found = "<EOF>" if token.kind == "end" else self.source[token.start : token.end]
-        return CompileError(f"Syntax error: mismatched input {found!r}, {expectation}", self.source, token.start)
+        return "<EOF>" if token.kind == "end" else self.source[token.start : token.end]
 
     def end_of_last(self) -> int:
         return self.tokens[self.at - 1].end
@@ -177,7 +203,7 @@ class _Parser:
                 self.take(closing)
                 break
             if closing == ")" and self.token.kind == ")":
-                raise self.reject("expecting an argument")
+                raise self.reject_operand()
         return items
 
     def parse_primary(self) -> Expr:
@@ -204,7 +230,7 @@ class _Parser:
 
     def parse_name(self, start: int) -> Expr:
         if self.token.kind != "ident":
-            raise self.reject("expecting an expression")
+            raise self.reject_operand()
         token = self.take("ident")
         name: str = token.value
         if name in _LITERALS:

@@ -2,9 +2,13 @@
 
 from typing import Final
 
-from apportion.api import Kind, Tree, parse_quantity
+import orjson
+
+from apportion.api import Kind, Tree, View, decode_as, parse_quantity
+from apportion.api.resource import ResourceClaimSpec, ResourceClaimTemplate
 from apportion.base import ValidationError
 from apportion.server.strategies.fields import UpdateRule, fix, forbid, forbidden, invalid, join, read_path
+from apportion.server.strategies.internals import print_internal
 from apportion.server.strategies.pod_updates import check_pod_update
 from apportion.server.strategies.workload_updates import check_job_update, check_stateful_set_update
 
@@ -42,6 +46,20 @@ def _check_claim_update(new: Tree, old: Tree) -> list[ValidationError]:
             why = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
             found.append(ValidationError("status.reservedFor", f"Forbidden: {why}"))
     return found
+
+
+def _check_template_update(new: Tree, old: Tree) -> list[ValidationError]:
+    """The message of the original quotes the whole spec, the metadata in it under their names in JSON."""
+    spec = new.get("spec") or {}
+    if spec == (old.get("spec") or {}):
+        return []
+    view = decode_as(ResourceClaimTemplate, orjson.dumps(new)).spec.spec
+    printed = print_internal(_TemplateSpec(view), **(spec.get("metadata") or {}))
+    return [ValidationError("spec", f"Invalid value: {printed}: field is immutable")]
+
+
+class _TemplateSpec(View):
+    spec: ResourceClaimSpec
 
 
 def _check_immutable(new: Tree, old: Tree) -> list[ValidationError]:
@@ -109,7 +127,7 @@ _RULES: Final[dict[tuple[str, str], UpdateRule]] = {
         forbid("value", why="may not be changed in an update."), fix("preemptionPolicy")
     ),
     ("resource.k8s.io", "ResourceClaim"): _check_claim_update,
-    ("resource.k8s.io", "ResourceClaimTemplate"): fix("spec"),
+    ("resource.k8s.io", "ResourceClaimTemplate"): _check_template_update,
     ("resource.k8s.io", "ResourcePoolStatusRequest"): fix("spec"),
     ("resource.k8s.io", "ResourceSlice"): fix("spec.driver", "spec.pool.name", "spec.nodeName"),
 }
