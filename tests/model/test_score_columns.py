@@ -6,8 +6,8 @@ from builders import make_node
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apportion.sched.plugins.fit_column import FitColumn
 from apportion.sched.plugins.node_resources_balanced_allocation import BalanceScore
-from apportion.sched.plugins.node_resources_fit import FitColumn
 from apportion.sched.plugins.scoring_strategy import AllocationScore, ScoringStrategy, read_strategy
 from apportion.sched.state import ClusterState, Usage
 

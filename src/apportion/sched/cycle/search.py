@@ -18,12 +18,15 @@ from apportion.sched.framework import (
     PostFilterResult,
     Profile,
     Ranking,
+    Verdicts,
+    can_remember,
     diagnose,
 )
 from apportion.sched.queue import Nominator
 from apportion.sched.state import ClusterState, Int64s, PodInfo
 
 CONTESTED_MAX: Final = 64
+VERDICTS_MAX: Final = 256
 SAMPLE_MIN: Final = 100  # fewer nodes than this are never sampled
 
 
@@ -40,6 +43,7 @@ class NodeSearch:
         self._planners = {name: Planner(state, profile) for name, profile in profiles.items()}
         self._contested_by_sort: dict[tuple[object, ...], Contested] = {}  # by columns and priority
         self._meter: PluginMeter | None = None
+        self._verdicts: dict[tuple[int, ...], Verdicts] = {}  # by columns
         self._next_start = 0  # where the next sampled search begins
 
     def plan(self, pod: PodInfo) -> Plan:
@@ -162,11 +166,23 @@ class NodeSearch:
         if plan.rejected is not None:
             others = frozenset(plan.other_rejections)
             return Diagnosis(self._state.nodes.count, [], plan.rejected, others)
-        found = diagnose(self._state.nodes, [c for _, _, c in plan.filters], plan.narrowed_by)
+        found = self._diagnose(plan)
         contested = self._contested(pod, plan)
         for status, rows in contested.groups.items() if contested is not None else ():
             found.groups.append((status, np.array(sorted(rows), np.int64)))
         return found
+
+    def _diagnose(self, plan: Plan) -> Diagnosis:
+        columns, narrowed_by = tuple(c for _, _, c in plan.filters), frozenset(plan.narrowed_by)
+        if not can_remember(columns):
+            return diagnose(self._state.nodes, columns, narrowed_by)
+        key = tuple(map(id, columns))
+        verdicts = self._verdicts.get(key)
+        if verdicts is None:
+            if len(self._verdicts) >= VERDICTS_MAX:
+                self._verdicts.clear()
+            verdicts = self._verdicts[key] = Verdicts(self._state.nodes, columns)
+        return Diagnosis(self._state.nodes.count, list(verdicts.groups()), None, narrowed_by)
 
     def post_filter(self, pod: PodInfo, plan: Plan, diagnosis: Diagnosis) -> PostFilterResult | None:
         """Ask the PostFilter plugins, in order, what could be done for a pod that fits nowhere; changes nothing.

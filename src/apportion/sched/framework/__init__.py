@@ -7,6 +7,7 @@ from apportion.sched.framework.columns import (
     ScoreColumn,
     Scored,
     ZeroScore,
+    can_remember,
 )
 from apportion.sched.framework.commands import (
     AddClaimFinalizer,
@@ -53,6 +54,7 @@ from apportion.sched.framework.probe import NodeProbe
 from apportion.sched.framework.profile import Profile, build_profile, find_sort
 from apportion.sched.framework.ranking import Ranking
 from apportion.sched.framework.status import Code, Status, error, unresolvable, unschedulable
+from apportion.sched.framework.verdicts import Verdicts
 from apportion.sched.framework.waiting import WaitingPod, WaitingPods
 from apportion.sched.framework.waits import CommandGenerator, Together, Wait
 
@@ -107,11 +109,13 @@ __all__ = [
     "Status",
     "Together",
     "UnreserveClaim",
+    "Verdicts",
     "Wait",
     "WaitingPod",
     "WaitingPods",
     "ZeroScore",
     "build_profile",
+    "can_remember",
     "diagnose",
     "error",
     "find_sort",

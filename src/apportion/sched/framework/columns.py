@@ -3,14 +3,22 @@
 A column belongs to one plugin and one signature (what the plugin reads of a pod), so pods that look alike to the
 plugin share it. ``refresh`` does work in proportion to what changed. ``stamp`` rises when rows changed that the
 node table's ``usage`` log does not list (a whole zone, for example); readers then look at all rows again.
+
+A filter column may say more of itself, which spares its readers work:
+- ``keeps_reasons``: true when what ``statuses`` says of a row changes only together with the row, as listed in the
+  ``usage`` log, or with ``stamp``, so that it can be remembered.
+- ``reads_pods``: false when no answer depends on the pods of any node.
+- ``open_row(row)``: returns a ``RowLedger`` when the answer for a node depends on nothing but the node itself and what
+  its pods take of it.
 """
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
 
 from apportion.sched.framework.status import Status
-from apportion.sched.state import Bools, Int64s
+from apportion.sched.state import Bools, Int64s, PodInfo
 
 RowGroups = list[tuple[Status, Int64s]]
 MAX_NODE_SCORE = 100
@@ -29,6 +37,32 @@ class FilterColumn(Protocol):
     def statuses(self, rows: Int64s) -> RowGroups:
         """Say why each of ``rows`` is rejected, rows with the same answer together. Asked for only when needed."""
         ...
+
+
+class RowLedger(Protocol):
+    """What one node has to give, on paper: pods are put on it and taken off while the columns stay as they are."""
+
+    def add(self, pod: PodInfo) -> None:
+        """Put a pod on the node."""
+        ...
+
+    def remove(self, pod: PodInfo) -> None:
+        """Take a pod off the node."""
+        ...
+
+    def find_rejection(self) -> Status | None:
+        """Return why the node would not do, None if it would."""
+        ...
+
+
+def can_remember(columns: Iterable[FilterColumn]) -> bool:
+    """Return whether the reasons of all these columns can be remembered."""
+    return all(getattr(c, "keeps_reasons", False) for c in columns)
+
+
+def can_open(columns: Iterable[FilterColumn]) -> bool:
+    """Return whether a node can be judged on paper: each column has a ledger, or does not read the pods."""
+    return all(hasattr(c, "open_row") or not getattr(c, "reads_pods", True) for c in columns)
 
 
 class ScoreColumn(Protocol):
@@ -83,6 +117,8 @@ class MaskColumn:
     """A filter column over a mask that somebody else keeps, with one status for every rejected row."""
 
     __slots__ = ("_mask", "_status", "ok", "stamp")
+    keeps_reasons = True
+    reads_pods = False
 
     def __init__(self, mask: "Refreshable", status: Status) -> None:
         self._mask = mask

@@ -45,6 +45,8 @@ class NamedNodes:
     """The column of a PreFilter result that names the nodes: everything else is out."""
 
     __slots__ = ("_names", "_nodes", "_seen", "_status", "ok", "stamp")
+    keeps_reasons = True
+    reads_pods = False
 
     def __init__(self, nodes: NodeTable, names: frozenset[str], plugins: tuple[str, ...]) -> None:
         self._nodes = nodes

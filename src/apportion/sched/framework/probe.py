@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from apportion.sched.framework.columns import FilterColumn
+from apportion.sched.framework.columns import FilterColumn, can_open
 from apportion.sched.framework.expected import ExpectedPods
+from apportion.sched.framework.stages import LiveStage, PaperStage, Stage
 from apportion.sched.framework.status import Status
 from apportion.sched.state import ClusterState
 
 
 @dataclass(frozen=True, slots=True)
 class NodeProbe:
-    """Asks whether a node would do as things stand now, also inside a trial.
+    """Asks whether a node would do as things stand now, also with other pods on it.
 
     ``expected`` are the pods of equal or higher priority that are expected on nodes: the pod must fit with them and
     without them (RunFilterPluginsWithNominatedPods).
@@ -28,39 +27,26 @@ class NodeProbe:
             column.refresh()
         return sum(column.stamp for column in self.columns)
 
-    def fits(self, row: int) -> bool:
-        """Return whether the node in ``row`` would do; cheaper than asking for the reason."""
-        expected = self.expected.on(row)
-        if expected:
-            with self.state.trial() as trial:
-                for pod in expected:
-                    trial.add(pod, row)
-                if not self._fits(row):
-                    return False
-        return self._fits(row)
-
-    def _fits(self, row: int) -> bool:
-        for column in self.columns:
-            column.refresh()
-            if not column.ok[row]:
-                return False
-        return True
+    def open(self, row: int) -> Stage:
+        """Return the node in ``row`` as a stage on which pods can be tried out."""
+        if can_open(self.columns):
+            return PaperStage(self.columns, row)
+        return LiveStage(self.state, self.columns, row)
 
     def find_rejection(self, row: int) -> Status | None:
         """Return why the node in ``row`` is rejected, None if it is not."""
+        with self.open(row) as stage:
+            return self.judge(stage, row)
+
+    def judge(self, stage: Stage, row: int) -> Status | None:
+        """Return why the node in ``row`` is rejected as it stands on a stage, None if it is not."""
         expected = self.expected.on(row)
         if expected:
-            with self.state.trial() as trial:
-                for pod in expected:
-                    trial.add(pod, row)
-                rejection = self._ask(row)
+            for pod in expected:
+                stage.add(pod)
+            rejection = stage.ask()
+            for pod in reversed(expected):
+                stage.remove(pod)
             if rejection is not None:
                 return rejection
-        return self._ask(row)
-
-    def _ask(self, row: int) -> Status | None:
-        for column in self.columns:
-            column.refresh()
-            if not column.ok[row]:
-                return column.statuses(np.array([row], np.int64))[0][0]
-        return None
+        return stage.ask()

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from apportion.sched.framework.columns import FilterColumn
 from apportion.sched.framework.diagnosis import Diagnosis
 from apportion.sched.framework.plugin import PostFilterResult
@@ -9,9 +11,9 @@ from apportion.sched.framework.probe import NodeProbe
 from apportion.sched.framework.status import Code, Status, unschedulable
 from apportion.sched.plugins.handle import Handle
 from apportion.sched.plugins.preemption_candidates import Budgets, Candidate
-from apportion.sched.plugins.preemption_table import CandidateTable, sorted_rows
+from apportion.sched.plugins.preemption_table import CandidateTable
 from apportion.sched.queue import ASSIGNED_POD_DELETE, Hint, Registration
-from apportion.sched.state import Int64s, PodInfo
+from apportion.sched.state import Bools, PodInfo
 
 _TABLES_MAX = 64
 _NAME = "DefaultPreemption"
@@ -35,10 +37,10 @@ class DefaultPreemption:
         obstacle = self._find_obstacle(pod)
         if obstacle is not None:
             return PostFilterResult(unschedulable(self.name, obstacle))
-        rows, table = self._look(pod, diagnosis, probe)
-        chosen = table.find_cheapest(rows)
+        mask, table = self._look(pod, diagnosis, probe)
+        chosen = table.find_cheapest(mask)
         if chosen is None:
-            text = _describe(diagnosis, table.count_reasons(rows), len(rows))
+            text = _describe(diagnosis, table.count_reasons(mask), int(mask.sum()))
             return PostFilterResult(unschedulable(self.name, text), nominated_node_name="")
         return self.choose(chosen)
 
@@ -55,15 +57,18 @@ class DefaultPreemption:
 
     def list_candidates(self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe) -> list[Candidate]:
         """Return every node on which evicting pods would make room, for extenders to choose among."""
-        rows, table = self._look(pod, diagnosis, probe)
-        return table.list_all(rows)
+        mask, table = self._look(pod, diagnosis, probe)
+        return table.list_all(mask)
 
-    def _look(self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe) -> tuple[Int64s, CandidateTable]:
-        rows = sorted_rows([r for status, r in diagnosis.groups if status.code is Code.UNSCHEDULABLE])
+    def _look(self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe) -> tuple[Bools, CandidateTable]:
+        mask = np.zeros(self._state.nodes.rows, np.bool_)
+        for status, rows in diagnosis.groups:
+            if status.code is Code.UNSCHEDULABLE:
+                mask[rows] = True
         table = self._table(pod, probe)
         version = self._state.versions.get("PodDisruptionBudget", 0)
-        table.refresh(pod, rows, probe, Budgets(self._state), version)
-        return rows, table
+        table.refresh(pod, mask, probe, Budgets(self._state), version)
+        return mask, table
 
     def _find_obstacle(self, pod: PodInfo) -> str | None:
         """Return why the pod may not preempt: its policy, or victims of an earlier preemption that still leave."""

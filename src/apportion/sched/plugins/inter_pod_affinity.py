@@ -151,6 +151,7 @@ class AffinityColumn:
         "_confined", "_cursor", "_forbidden", "_matches_self", "_near", "_nodes", "_own_count", "_seen_nodes",
         "_version", "ok", "stamp",
     )  # fmt: skip
+    keeps_reasons = True
 
     def __init__(
         self, state: ClusterState, terms: PodTerms, existing: tuple[RunningTerm, ...], matches_self: bool

@@ -124,6 +124,8 @@ class EnforcedColumn:
     """Nodes that meet both what the configuration demands and what the pod does; the former is named first."""
 
     __slots__ = ("_added", "_own", "ok", "stamp")
+    keeps_reasons = True
+    reads_pods = False
 
     def __init__(self, added: NodeMask, own: NodeMask) -> None:
         self._added = added

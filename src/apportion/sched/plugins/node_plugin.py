@@ -192,6 +192,8 @@ class _Rows:
 class NodeFilter:
     """The answers of ``filter`` for one kind of pod."""
 
+    keeps_reasons = True
+
     def __init__(self, plugin: NodePlugin, state: ClusterState, pod: PodInfo) -> None:
         self._plugin = plugin
         self._pod = pod

@@ -53,6 +53,7 @@ class PortColumn:
     """Rows where every wanted port is free."""
 
     __slots__ = ("_cursor", "_state", "_status", "_wanted", "ok", "stamp")
+    keeps_reasons = True
 
     def __init__(self, state: ClusterState, wanted: tuple[HostPort, ...], status: Status) -> None:
         self._state = state

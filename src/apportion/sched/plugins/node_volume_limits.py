@@ -115,6 +115,7 @@ class LimitColumn:
     """Rows that can attach some volumes, given what pods there use and what VolumeAttachments say."""
 
     __slots__ = ("_checks_presence", "_cursor", "_drivers_version", "_state", "_wanted", "ok", "stamp")
+    keeps_reasons = True
 
     def __init__(self, state: ClusterState, volumes: tuple[CsiVolume, ...], checks_presence: bool) -> None:
         self._state = state

@@ -141,6 +141,8 @@ class SpreadCounts:
 class SpreadColumn:
     """Rows where no hard constraint's skew would exceed its limit."""
 
+    keeps_reasons = True
+
     def __init__(self, state: ClusterState, kind: PodKind, constraints: tuple[Spread, ...]) -> None:
         keys = tuple(sorted({c.topology_key for c in constraints}))
         self._nodes = state.nodes

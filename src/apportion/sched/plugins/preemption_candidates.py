@@ -8,8 +8,9 @@ from apportion.api.core import PodDisruptionBudget
 from apportion.api.selectors import compile_label_selector
 from apportion.api.view import LabelSelector
 from apportion.sched.framework.probe import NodeProbe
+from apportion.sched.framework.stages import Stage
 from apportion.sched.framework.status import Status, unresolvable
-from apportion.sched.state import ClusterState, PodInfo, Trial
+from apportion.sched.state import ClusterState, PodInfo
 
 _NAME = "DefaultPreemption"
 _NEVER = (1 << 63) - 1  # the start of a pod that has not started
@@ -64,24 +65,24 @@ def select_victims(
     lower = sorted((p for p in state.pods_on(row).values() if p.priority < pod.priority), key=importance)
     if not lower:
         return NO_VICTIMS
-    with state.trial() as trial:
+    with probe.open(row) as stage:
         for other in lower:
-            trial.remove(other, row)
-        rejection = probe.find_rejection(row)
+            stage.remove(other)
+        rejection = probe.judge(stage, row)
         if rejection is not None:
             return rejection
         violating, others = budgets.split(lower)
-        lost = [p for p in violating if not _reprieve(trial, p, row, probe)]
+        lost = [p for p in violating if not _reprieve(stage, p, row, probe)]
         violations = len(lost)
-        lost += [p for p in others if not _reprieve(trial, p, row, probe)]
+        lost += [p for p in others if not _reprieve(stage, p, row, probe)]
     return Candidate(row, tuple(sorted(lost, key=importance)), violations)
 
 
-def _reprieve(trial: Trial, pod: PodInfo, row: int, probe: NodeProbe) -> bool:
-    trial.add(pod, row)
-    if probe.fits(row):
+def _reprieve(stage: Stage, pod: PodInfo, row: int, probe: NodeProbe) -> bool:
+    stage.add(pod)
+    if probe.judge(stage, row) is None:
         return True
-    trial.remove(pod, row)
+    stage.remove(pod)
     return False
 
 

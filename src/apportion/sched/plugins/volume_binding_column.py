@@ -67,6 +67,8 @@ class BindingColumn:
         "score",
         "stamp",
     )  # fmt: skip
+    keeps_reasons = True
+    reads_pods = False
 
     def __init__(
         self,

@@ -84,6 +84,7 @@ class RestrictionColumn:
     """Rows where the pod's disks are free, if no pod anywhere uses a claim that has to be the pod's alone."""
 
     __slots__ = ("_blocked", "_cursor", "_disks", "_exclusive", "_state", "ok", "stamp")
+    keeps_reasons = True
 
     def __init__(self, state: ClusterState, disks: tuple[DiskSource, ...], exclusive: tuple[str, ...]) -> None:
         self._state = state
