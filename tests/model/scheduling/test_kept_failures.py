@@ -12,7 +12,7 @@ from apportion.api.feature_gates import FeatureGates
 from apportion.base import Rng
 from apportion.sched.cycle import Scheduler
 from apportion.sched.cycle.build import build_scheduler
-from apportion.sched.framework import probe
+from apportion.sched.framework import ranking
 from apportion.sched.framework.config import SchedulerConfig
 from apportion.sched.plugins.default_preemption import DefaultPreemption
 from apportion.sched.state import PodInfo
@@ -121,7 +121,7 @@ def _answer_afresh(warm: Scheduler, pod: PodInfo, patch: pytest.MonkeyPatch) -> 
     plan, epoch = pod.kind.plan, pod.kind.plan_epoch
     pod.kind.plan_epoch = -1  # the columns of the other scheduler must not be met
     with patch.context() as patched:
-        patched.setattr(probe, "can_open", lambda columns: False)
+        patched.setattr(ranking, "can_open", lambda columns: False)
         found = _answer(cold, pod)
     pod.kind.plan, pod.kind.plan_epoch = plan, epoch
     return found

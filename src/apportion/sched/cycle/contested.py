@@ -1,27 +1,31 @@
 """Rows that would do for a pod but for other pods that are expected there."""
 
-import numpy as np
-
-from apportion.sched.framework import FilterColumn, NodeProbe, Status
+from apportion.sched.framework import FilterColumn, NodeProbe, RowGroups, RowStatuses, Status
 from apportion.sched.state import Bools, ClusterState
 
 
 class Contested:
     """For pods with equal columns and priority: which rows are blocked, and why.
 
-    Work is proportional to the rows that changed and those whose expected pods did. ``blocked`` is [row] bool;
-    ``groups`` has the same rows by status.
+    Work is proportional to the rows that changed and those whose expected pods did.
     """
 
     def __init__(self, state: ClusterState, columns: tuple[FilterColumn, ...]) -> None:
         self._nodes = state.nodes
         self._columns = columns  # kept, so that their ids stay theirs
-        self._status: dict[int, Status] = {}
+        self._rows = RowStatuses()
         self._own: int | None = None  # a row that was judged for a pod that is expected there itself
         self._seen = (-1, -1, -1)  # stamps, changes of nodes and their pods, nominations
         self.hits = 0  # times that nothing had changed; tests of warm caches read it
-        self.groups: dict[Status, set[int]] = {}
-        self.blocked: Bools = np.zeros(0, np.bool_)
+
+    @property
+    def groups(self) -> RowGroups:
+        """The blocked rows by status; they must not be changed."""
+        return self._rows.groups()
+
+    def mask(self) -> Bools:
+        """Return [row] bool: the row is blocked."""
+        return self._rows.mask()
 
     def refresh(self, probe: NodeProbe) -> None:
         """Bring everything up to date for the pod of ``probe``."""
@@ -31,7 +35,7 @@ class Contested:
             self.hits += 1
             return
         for row in dict.fromkeys([*self._find_stale(probe, stamp), *(r for r in (self._own, own) if r is not None)]):
-            self._set(row, self._judge(row, probe))
+            self._rows.set(row, self._judge(row, probe))
         self._own = own
         # trials have put everything back
         self._seen = (probe.sum_stamps(), *self._heads(probe))
@@ -41,14 +45,12 @@ class Contested:
 
     def _find_stale(self, probe: NodeProbe, stamp: int) -> list[int]:
         seen_stamp, usage, nominations = self._seen
-        if stamp == seen_stamp and len(self.blocked) == self._nodes.rows:
+        if stamp == seen_stamp and len(self._rows) == self._nodes.rows:
             changed = self._nodes.usage.since(usage, 1024)
             expected = probe.expected.changed_rows(nominations)
             if changed is not None and expected is not None:
                 return [*changed, *expected]
-        self._status.clear()
-        self.groups.clear()
-        self.blocked = np.zeros(self._nodes.rows, np.bool_)
+        self._rows.reset(self._nodes.rows)
         return probe.expected.all_rows()
 
     def _judge(self, row: int, probe: NodeProbe) -> Status | None:
@@ -59,19 +61,3 @@ class Contested:
             if not column.ok[row]:
                 return None  # it would not do anyway
         return probe.find_rejection(row)
-
-    def _set(self, row: int, status: Status | None) -> None:
-        before = self._status.get(row)
-        if before == status:
-            return
-        if before is not None:
-            rows = self.groups[before]
-            rows.discard(row)
-            if not rows:
-                del self.groups[before]
-        self.blocked[row] = status is not None
-        if status is None:
-            del self._status[row]
-        else:
-            self._status[row] = status
-            self.groups.setdefault(status, set()).add(row)

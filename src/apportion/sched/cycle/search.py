@@ -17,10 +17,9 @@ from apportion.sched.framework import (
     PluginMeter,
     PostFilterResult,
     Profile,
-    Ranking,
     Verdicts,
-    can_remember,
     diagnose,
+    find_best,
 )
 from apportion.sched.queue import Nominator
 from apportion.sched.state import ClusterState, Int64s, PodInfo
@@ -82,8 +81,8 @@ class NodeSearch:
             return row
         contested = self._contested(pod, plan)
         if contested is not None and contested.groups:
-            ranked = np.where(contested.blocked, -1, ranked)
-        best = self._find_best(pod, ranking, ranked)
+            ranked = np.where(contested.mask(), -1, ranked)
+        best = self._find_best(pod, ranked)
         if not len(best):
             return None
         return int(best[self._rng.below(len(best))]) if len(best) > 1 else int(best[0])
@@ -98,7 +97,7 @@ class NodeSearch:
         ranking.refresh()
         contested = self._contested(pod, plan)
         blocked = contested is not None and contested.groups
-        return np.where(contested.blocked, -1, ranking.ranked) if contested and blocked else ranking.ranked.copy()
+        return np.where(contested.mask(), -1, ranking.ranked) if contested and blocked else ranking.ranked.copy()
 
     def pick(self, totals: Int64s) -> int:
         """Return one of the rows with the highest total, by chance."""
@@ -117,11 +116,11 @@ class NodeSearch:
         name = self._nominator.find_node(pod.uid) or pod.nominated_node_name
         return self._state.nodes.row_of.get(name) if name else None
 
-    def _find_best(self, pod: PodInfo, ranking: Ranking, ranked: Int64s) -> Int64s:
+    def _find_best(self, pod: PodInfo, ranked: Int64s) -> Int64s:
         percentage = self._profiles[pod.scheduler_name].percentage_of_nodes_to_score
         if percentage:
             return self._sample(ranked, percentage)
-        return ranking.best() if ranked is ranking.ranked else _highest(ranked, np.flatnonzero(ranked >= 0))
+        return find_best(ranked)
 
     def _sample(self, ranked: Int64s, percentage: int) -> Int64s:
         """Return the best rows of a sample: feasible rows from where the last search stopped, as many as asked for.
@@ -143,7 +142,8 @@ class NodeSearch:
         if not self._nominator or plan.ranking is None:
             return None
         plan.ranking.refresh()
-        if plan.ranking.ranked.max(initial=-1) < 0:
+        ranked = plan.ranking.ranked
+        if not len(ranked) or ranked[ranked.argmax()] < 0:
             return None
         probe = self._probe(pod, plan)
         key = (tuple(id(c) for c in probe.columns), pod.priority)
@@ -156,8 +156,10 @@ class NodeSearch:
         return found
 
     def _probe(self, pod: PodInfo, plan: Plan) -> NodeProbe:
-        columns = tuple(c for _, _, c in plan.filters)
-        return NodeProbe(self._state, columns, ExpectedPods(self._nominator, self._state.nodes, pod))
+        expected = ExpectedPods(self._nominator, self._state.nodes, pod)
+        if plan.ranking is None:
+            return NodeProbe(self._state, tuple(c for _, _, c in plan.filters), expected)
+        return NodeProbe(self._state, plan.ranking.filters, expected, plan.ranking.opens)
 
     # ---- no node ------------------------------------------------------------------------------------------
 
@@ -168,13 +170,13 @@ class NodeSearch:
             return Diagnosis(self._state.nodes.count, [], plan.rejected, others)
         found = self._diagnose(plan)
         contested = self._contested(pod, plan)
-        for status, rows in contested.groups.items() if contested is not None else ():
-            found.groups.append((status, np.array(sorted(rows), np.int64)))
+        if contested is not None:
+            found.groups.extend(contested.groups)
         return found
 
     def _diagnose(self, plan: Plan) -> Diagnosis:
         columns, narrowed_by = tuple(c for _, _, c in plan.filters), frozenset(plan.narrowed_by)
-        if not can_remember(columns):
+        if plan.ranking is None or not plan.ranking.remembers:
             return diagnose(self._state.nodes, columns, narrowed_by)
         key = tuple(map(id, columns))
         verdicts = self._verdicts.get(key)

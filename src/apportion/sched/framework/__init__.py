@@ -7,7 +7,6 @@ from apportion.sched.framework.columns import (
     ScoreColumn,
     Scored,
     ZeroScore,
-    can_remember,
 )
 from apportion.sched.framework.commands import (
     AddClaimFinalizer,
@@ -52,7 +51,8 @@ from apportion.sched.framework.plugin import (
 )
 from apportion.sched.framework.probe import NodeProbe
 from apportion.sched.framework.profile import Profile, build_profile, find_sort
-from apportion.sched.framework.ranking import Ranking
+from apportion.sched.framework.ranking import Ranking, find_best
+from apportion.sched.framework.row_statuses import RowStatuses
 from apportion.sched.framework.status import Code, Status, error, unresolvable, unschedulable
 from apportion.sched.framework.verdicts import Verdicts
 from apportion.sched.framework.waiting import WaitingPod, WaitingPods
@@ -103,6 +103,7 @@ __all__ = [
     "ReleaseClaim",
     "ReserveClaim",
     "RowGroups",
+    "RowStatuses",
     "ScoreColumn",
     "Scored",
     "SelectNode",
@@ -115,9 +116,9 @@ __all__ = [
     "WaitingPods",
     "ZeroScore",
     "build_profile",
-    "can_remember",
     "diagnose",
     "error",
+    "find_best",
     "find_sort",
     "naming",
     "unresolvable",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from apportion.sched.framework.columns import FilterColumn, can_open
+from apportion.sched.framework.columns import FilterColumn
 from apportion.sched.framework.expected import ExpectedPods
 from apportion.sched.framework.stages import LiveStage, PaperStage, Stage
 from apportion.sched.framework.status import Status
@@ -14,12 +14,13 @@ class NodeProbe:
     """Asks whether a node would do as things stand now, also with other pods on it.
 
     ``expected`` are the pods of equal or higher priority that are expected on nodes: the pod must fit with them and
-    without them (RunFilterPluginsWithNominatedPods).
+    without them (RunFilterPluginsWithNominatedPods). ``opens``: one node can be judged on paper (see ``can_open``).
     """
 
     state: ClusterState
     columns: tuple[FilterColumn, ...]
     expected: ExpectedPods
+    opens: bool = False
 
     def sum_stamps(self) -> int:
         """Bring the columns up to date and return a number that rises when rows beyond the changed ones changed."""
@@ -29,7 +30,7 @@ class NodeProbe:
 
     def open(self, row: int) -> Stage:
         """Return the node in ``row`` as a stage on which pods can be tried out."""
-        if can_open(self.columns):
+        if self.opens:
             return PaperStage(self.columns, row)
         return LiveStage(self.state, self.columns, row)
 

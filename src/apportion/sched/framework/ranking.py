@@ -5,7 +5,7 @@ The next pod with the same columns pays for the rows that changed, for one maxim
 
 import numpy as np
 
-from apportion.sched.framework.columns import FilterColumn, ScoreColumn
+from apportion.sched.framework.columns import FilterColumn, ScoreColumn, can_open, can_remember
 from apportion.sched.state import Bools, Int64s, NodeTable
 
 Scores = tuple[tuple[int, ScoreColumn], ...]
@@ -18,12 +18,25 @@ class Ranking:
     Behaviour: the framework's score sum, ``sum(normalized * weight)``, integers throughout.
     """
 
-    __slots__ = ("_cursor", "_filters", "_nodes", "_patchable", "_scores", "_stamp", "hits", "ranked")
+    __slots__ = (
+        "_cursor",
+        "_nodes",
+        "_patchable",
+        "_scores",
+        "_stamp",
+        "filters",
+        "hits",
+        "opens",
+        "ranked",
+        "remembers",
+    )
 
     def __init__(self, nodes: NodeTable, filters: tuple[FilterColumn, ...], scores: Scores) -> None:
         self._nodes = nodes
-        self._filters = filters
+        self.filters = filters
         self._scores = scores
+        self.opens = can_open(filters)
+        self.remembers = can_remember(filters)
         self._stamp = -1
         self._cursor = -1
         self._patchable = False
@@ -33,7 +46,7 @@ class Ranking:
     def refresh(self) -> None:
         """Bring ``ranked`` up to date; cost grows with the changed rows, or one pass per column for all rows."""
         stamp = 0
-        for column in self._filters:
+        for column in self.filters:
             column.refresh()
             stamp += column.stamp
         for _, score in self._scores:
@@ -61,7 +74,7 @@ class Ranking:
     def feasible(self) -> Bools:
         """Return [row] bool: every filter says yes."""
         ok = self._nodes.valid.copy()
-        for column in self._filters:
+        for column in self.filters:
             ok &= column.ok
         return ok
 
@@ -83,20 +96,20 @@ class Ranking:
         ranked, valid = self.ranked, self._nodes.valid
         for row in rows:
             total = INFEASIBLE
-            if valid[row] and all(c.ok[row] for c in self._filters):
+            if valid[row] and all(c.ok[row] for c in self.filters):
                 total = 0
                 for weight, score in self._scores:
                     constant = score.constant
                     total += weight * (int(score.raw[row]) if constant is None else constant)
             ranked[row] = total
 
-    def best(self) -> Int64s:
-        """Return the rows that share the highest total, in row order; empty when no node is feasible."""
-        ranked = self.ranked
-        if not len(ranked):
-            return np.zeros(0, np.int64)
-        highest = ranked[ranked.argmax()]
-        if highest < 0:
-            return np.zeros(0, np.int64)
-        ties: Int64s = (ranked == highest).nonzero()[0]
-        return ties
+
+def find_best(ranked: Int64s) -> Int64s:
+    """Return the rows that share the highest total, in row order; empty when no node is feasible."""
+    if not len(ranked):
+        return np.zeros(0, np.int64)
+    highest = ranked[ranked.argmax()]
+    if highest < 0:
+        return np.zeros(0, np.int64)
+    ties: Int64s = (ranked == highest).nonzero()[0]
+    return ties

@@ -19,8 +19,8 @@ def nominate(bench: Bench, name: str, node: str, priority: int = 5) -> None:
 
 def blocked(bench: Bench, contested: Contested, probe: NodeProbe) -> list[str]:
     contested.refresh(probe)
-    rows = [row for rows in contested.groups.values() for row in rows]
-    assert sorted(rows) == [int(r) for r in contested.blocked.nonzero()[0]]
+    rows = [row for _, rows in contested.groups for row in rows.tolist()]
+    assert sorted(rows) == [int(r) for r in contested.mask().nonzero()[0]]
     return sorted(bench.state.nodes.name(row) for row in rows)
 
 
