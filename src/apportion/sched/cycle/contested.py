@@ -37,8 +37,8 @@ class Contested:
         for row in dict.fromkeys([*self._find_stale(probe, stamp), *(r for r in (self._own, own) if r is not None)]):
             self._rows.set(row, self._judge(row, probe))
         self._own = own
-        # trials have put everything back
-        self._seen = (probe.sum_stamps(), *self._heads(probe))
+        # trials have put everything back, but changed the columns meanwhile
+        self._seen = (stamp if probe.opens else probe.sum_stamps(), *self._heads(probe))
 
     def _heads(self, probe: NodeProbe) -> tuple[int, int]:
         return self._nodes.usage.head, probe.expected.nominator.changes.head

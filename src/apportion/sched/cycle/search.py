@@ -74,11 +74,12 @@ class NodeSearch:
             return None
         if self._meter is not None:
             self._meter.judge(plan, pod.scheduler_name)
+        row = self._nominated_row(pod)
+        # asked first, as upstream does: when it will do the others need not be looked at
+        if row is not None and self._state.nodes.valid[row] and self._probe(pod, plan).find_rejection(row) is None:
+            return row
         ranking.refresh()
         ranked = ranking.ranked
-        row = self._nominated_row(pod)
-        if row is not None and ranked[row] >= 0 and self._probe(pod, plan).find_rejection(row) is None:
-            return row
         contested = self._contested(pod, plan)
         if contested is not None and contested.groups:
             ranked = np.where(contested.mask(), -1, ranked)
@@ -138,10 +139,12 @@ class NodeSearch:
         return _highest(ranked, sample)
 
     def _contested(self, pod: PodInfo, plan: Plan) -> Contested | None:
-        """Return the rows that would do but for the pods that are expected there; None when there cannot be any."""
+        """Return the rows that would do but for the pods that are expected there; None when there cannot be any.
+
+        The ranking must be up to date.
+        """
         if not self._nominator or plan.ranking is None:
             return None
-        plan.ranking.refresh()
         ranked = plan.ranking.ranked
         if not len(ranked) or ranked[ranked.argmax()] < 0:
             return None
@@ -169,6 +172,8 @@ class NodeSearch:
             others = frozenset(plan.other_rejections)
             return Diagnosis(self._state.nodes.count, [], plan.rejected, others)
         found = self._diagnose(plan)
+        if self._nominator and plan.ranking is not None:
+            plan.ranking.refresh()
         contested = self._contested(pod, plan)
         if contested is not None:
             found.groups.extend(contested.groups)

@@ -24,9 +24,11 @@ class NodeProbe:
 
     def sum_stamps(self) -> int:
         """Bring the columns up to date and return a number that rises when rows beyond the changed ones changed."""
+        stamp = 0
         for column in self.columns:
             column.refresh()
-        return sum(column.stamp for column in self.columns)
+            stamp += column.stamp
+        return stamp
 
     def open(self, row: int) -> Stage:
         """Return the node in ``row`` as a stage on which pods can be tried out."""

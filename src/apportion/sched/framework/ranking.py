@@ -69,7 +69,10 @@ class Ranking:
         self._cursor = head
 
     def _can_patch(self) -> bool:
-        return all(s.pointwise or s.constant is not None for _, s in self._scores)
+        for _, score in self._scores:  # a loop, since this is asked for every decision
+            if not score.pointwise and score.constant is None:
+                return False
+        return True
 
     def feasible(self) -> Bools:
         """Return [row] bool: every filter says yes."""

@@ -89,32 +89,42 @@ class FitColumn:
     def open_row(self, row: int) -> "FitLedger":
         """Return what the node in ``row`` has left, as a ledger."""
         nodes = self._nodes
-        left = FitLedger(nodes.resources.items, int(nodes.allowed_pods[row]) - int(nodes.pod_count[row]))
-        allocatable, requested = nodes.allocatable, nodes.requested
+        allocatable, requested = nodes.allocatable.item, nodes.requested.item
+        wanted: list[tuple[int, int]] = []
+        free: dict[int, int] = {}
+        is_hopeless = False
         for resource, amount in self._amounts:
-            most = int(allocatable[resource, row])
+            most = allocatable(resource, row)
             if most or resource not in self._by_devices:
-                left.note(resource, amount, most - int(requested[resource, row]), most < amount)
-        return left
+                wanted.append((resource, amount))
+                free[resource] = most - requested(resource, row)
+                is_hopeless = is_hopeless or most < amount
+        places = nodes.allowed_pods.item(row) - nodes.pod_count.item(row)
+        return FitLedger(nodes.resources.items, wanted, free, places, is_hopeless)
 
 
 class FitLedger:
-    """What one node has left of what a pod wants, in plain integers; preemption asks many nodes one by one."""
+    """What one node has left of what a pod wants, in plain integers; preemption asks many nodes one by one.
+
+    ``wanted`` is ((resource id, amount), ...), ``free`` what there is of each, ``places`` how many more pods the node
+    takes; ``is_hopeless`` says that it would be too small without any pods as well.
+    """
 
     __slots__ = ("_free", "_is_hopeless", "_names", "_places", "_wanted")
 
-    def __init__(self, names: Sequence[str], places: int) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        wanted: Sequence[tuple[int, int]],
+        free: dict[int, int],
+        places: int,
+        is_hopeless: bool,
+    ) -> None:
         self._names = names
+        self._wanted = wanted
+        self._free = free
         self._places = places
-        self._wanted: list[tuple[int, int]] = []
-        self._free: dict[int, int] = {}
-        self._is_hopeless = False
-
-    def note(self, resource: int, wanted: int, free: int, is_hopeless: bool) -> None:
-        """Take in one resource: how much the pod wants, how much is free, and whether the whole node is too small."""
-        self._wanted.append((resource, wanted))
-        self._free[resource] = free
-        self._is_hopeless = self._is_hopeless or is_hopeless
+        self._is_hopeless = is_hopeless
 
     def add(self, pod: PodInfo) -> None:
         """Put a pod on the node."""

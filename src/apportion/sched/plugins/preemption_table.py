@@ -58,7 +58,8 @@ class CandidateTable:
         for row in (mask & (self._seen != versions)).nonzero()[0].tolist():
             self._store(row, select_victims(self._state, pod, row, probe, budgets))
             self._seen[row] = versions[row]
-        self._stamp = (probe.sum_stamps(), budgets_version)  # the trials put everything back
+        # trials have put everything back, but changed the columns meanwhile
+        self._stamp = stamp if probe.opens else (probe.sum_stamps(), budgets_version)
 
     def _store(self, row: int, found: Candidate | Status) -> None:
         self.judged += 1
