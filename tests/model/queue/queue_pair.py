@@ -73,6 +73,15 @@ def hint_for_numbers(pod: ModelPod, _old: object, new: object) -> Hint:
     return Hint.QUEUE if isinstance(new, frozenset) and pod.number in new else Hint.SKIP
 
 
+def kind_of(pod: ModelPod) -> tuple[int, str]:
+    return pod.priority, pod.scheduler_name
+
+
+def hint_for_kinds(pod: ModelPod, _old: object, new: object) -> Hint:
+    """Queue the pods whose priority is among the numbers of the event's object."""
+    return Hint.QUEUE if isinstance(new, frozenset) and pod.priority in new else Hint.SKIP
+
+
 COMMON = [
     Registration("Fit", NODE_ADD),
     Registration("Fit", ASSIGNED_POD_DELETE, hint_for_numbers),
@@ -80,6 +89,9 @@ COMMON = [
     Registration("Claims", CLAIM_UPDATE, hint_for_numbers),
     Registration("Claims", ClusterEvent(ASSIGNED_POD, ActionType.ADD)),
     Registration("Claims", NODE_ADD, hint_for_numbers),
+    Registration("Fit", NODE_DELETE, hint_for_kinds, per_kind=True),
+    Registration("Affinity", NODE_DELETE, hint_for_kinds, per_kind=True),
+    Registration("Affinity", CLAIM_UPDATE, hint_for_kinds, per_kind=True),
 ]
 REGISTRATIONS = {
     "one": [*COMMON, Registration("Gates", GATES_GONE)],
@@ -93,7 +105,9 @@ class Pair:
     def __init__(self, config: QueueConfig) -> None:
         self.clock = VirtualClock(START_S)
         self.closed: dict[str, str] = {}
-        self.real: SchedulingQueue[ModelPod] = SchedulingQueue(self.clock, REGISTRATIONS, self.gate, config)
+        self.real: SchedulingQueue[ModelPod] = SchedulingQueue(
+            self.clock, REGISTRATIONS, self.gate, config, kind=kind_of
+        )
         self.slow = ReferenceQueue(self.clock.now, REGISTRATIONS, self.gate, config)
         self.newest: dict[str, ModelPod] = {}
         self.flying: dict[str, tuple[QueuedPod[ModelPod], Record]] = {}

@@ -7,9 +7,20 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from queue_pair import BACKOFFS, EVENTS, GATES, PLUGINS, POD_COUNT, PROFILES, UPDATES, WAITS_S, Pair
+from queue_pair import (
+    BACKOFFS,
+    CLAIM_UPDATE,
+    EVENTS,
+    GATES,
+    PLUGINS,
+    POD_COUNT,
+    PROFILES,
+    UPDATES,
+    WAITS_S,
+    Pair,
+)
 
-from apportion.sched.queue import ClusterEvent, QueueConfig
+from apportion.sched.queue import NODE_DELETE, ClusterEvent, QueueConfig
 
 numbers = st.integers(0, POD_COUNT - 1)
 picks = st.integers(0, 99)
@@ -125,3 +136,25 @@ def test_walk(backoff: tuple[float, float], pop_from_backoff: bool) -> None:
     rng = random.Random(f"{backoff} {pop_from_backoff}")
     for _ in range(5):
         walk(Pair(QueueConfig(*backoff, pop_from_backoff=pop_from_backoff)), rng, steps=200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plugin", ["Fit", "Affinity"])
+def test_pods_that_are_asked_about_together(plugin: str) -> None:
+    rng = random.Random(plugin)
+    for _ in range(60):
+        pair = Pair(QueueConfig(0.5, 1.0))
+        for number in range(POD_COUNT):
+            pair.add(number, rng.randrange(3), rng.choice(PROFILES))
+            pair.pop()
+            pair.fail(0, {plugin}, set())
+        for _ in range(6):
+            some = frozenset(rng.sample(range(3), rng.randint(0, 2)))
+            what = rng.choice(("happen", "happen", "update", "delete"))
+            if what == "happen":
+                pair.happen(rng.choice((NODE_DELETE, CLAIM_UPDATE)), some, rng.choice((None, None, 0)))
+            elif what == "update":
+                pair.update(rng.randrange(100), rng.randrange(3), ())
+            else:
+                pair.delete(rng.randrange(100))
+            pair.check()

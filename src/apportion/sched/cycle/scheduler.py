@@ -97,6 +97,7 @@ class Scheduler:
             queue_config or QueueConfig(),
             lambda pod: profiles[pod.scheduler_name].interests(pod),
             find_sort(profiles.values()),
+            lambda pod: (pod.kind, pod.usage),  # all that hints read which are asked per kind
         )
         self.search = NodeSearch(state, profiles, self.queue.nominator, rng)
         if recorder is not None:

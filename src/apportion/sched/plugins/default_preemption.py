@@ -53,7 +53,7 @@ class DefaultPreemption:
 
     def events_to_register(self) -> Sequence[Registration]:
         """Victims that go let a pod be looked at again that waits for its evictions; other plugins judge whether."""
-        return [Registration(self.name, ASSIGNED_POD_DELETE, lambda pod, old, new: Hint.SKIP)]
+        return [Registration(self.name, ASSIGNED_POD_DELETE, lambda pod, old, new: Hint.SKIP, per_kind=True)]
 
     def list_candidates(self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe) -> list[Candidate]:
         """Return every node on which evicting pods would make room, for extenders to choose among."""

@@ -115,10 +115,10 @@ class InterPodAffinity:
         node = ClusterEvent("Node", ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
         namespace = ClusterEvent("Namespace", ActionType.ADD | ActionType.UPDATE)
         return [
-            Registration(self.name, pods, self._hint_pod),
+            Registration(self.name, pods, self._hint_pod, per_kind=True),
             Registration(self.name, mine, None),
             Registration(self.name, node, None),
-            Registration(self.name, namespace, self._hint_namespace),
+            Registration(self.name, namespace, self._hint_namespace, per_kind=True),
         ]
 
     def _hint_pod(self, pod: PodInfo, old: object, new: object) -> Hint:

@@ -91,7 +91,7 @@ class NodeAffinity:
     def events_to_register(self) -> Sequence[Registration]:
         """Nodes that appear or change their labels."""
         event = ClusterEvent("Node", ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
-        return [Registration(self.name, event, self._hint_node)]
+        return [Registration(self.name, event, self._hint_node, per_kind=True)]
 
     def _hint_node(self, pod: PodInfo, old: object, new: object) -> Hint:
         if not isinstance(new, Node):

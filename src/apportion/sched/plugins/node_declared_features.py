@@ -39,7 +39,7 @@ class NodeDeclaredFeatures:
         """Nodes that appear or declare other features; changes of the pod."""
         node = ClusterEvent("Node", ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE)
         return [
-            Registration(self.name, node, self._hint_node),
+            Registration(self.name, node, self._hint_node, per_kind=True),
             Registration(self.name, ClusterEvent("TargetPod", ActionType.UPDATE), self._hint_pod),
         ]
 

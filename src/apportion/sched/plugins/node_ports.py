@@ -39,7 +39,7 @@ class NodePorts:
         """A pod that used a wanted port goes; a node appears."""
         gone = ClusterEvent("AssignedPod", ActionType.DELETE)
         node = ClusterEvent("Node", ActionType.ADD)
-        return [Registration(self.name, gone, self._hint_pod), Registration(self.name, node, None)]
+        return [Registration(self.name, gone, self._hint_pod, per_kind=True), Registration(self.name, node, None)]
 
     def _hint_pod(self, pod: PodInfo, old: object, new: object) -> Hint:
         if not isinstance(old, PodInfo):

@@ -68,11 +68,12 @@ class NodeResourcesFit:
         gone = ClusterEvent("AssignedPod", ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN)
         mine = ClusterEvent("TargetPod", ActionType.UPDATE_POD_SCALE_DOWN)
         node = ClusterEvent("Node", ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)
+        device_class = ClusterEvent(DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE)
         return [
-            Registration(self.name, gone, self._hint_freed),
+            Registration(self.name, gone, self._hint_freed, per_kind=True),
             Registration(self.name, mine, None),
-            Registration(self.name, node, self._hint_node),
-            Registration(self.name, ClusterEvent(DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE), self._hint_class),
+            Registration(self.name, node, self._hint_node, per_kind=True),
+            Registration(self.name, device_class, self._hint_class, per_kind=True),
         ]
 
     def _hint_freed(self, pod: PodInfo, old: object, new: object) -> Hint:

@@ -34,7 +34,7 @@ class NodeUnschedulable:
         node = ClusterEvent("Node", ActionType.ADD | ActionType.UPDATE_NODE_TAINT)
         toleration = ClusterEvent("TargetPod", ActionType.UPDATE_POD_TOLERATION)
         return [
-            Registration(self.name, node, self._hint_node),
+            Registration(self.name, node, self._hint_node, per_kind=True),
             Registration(self.name, toleration, self._hint_pod),
         ]
 

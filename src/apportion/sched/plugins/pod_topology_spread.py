@@ -88,7 +88,7 @@ class PodTopologySpread:
             ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT,
         )
         return [
-            Registration(self.name, pods, self._hint_pod),
+            Registration(self.name, pods, self._hint_pod, per_kind=True),
             Registration(self.name, mine, None),
             Registration(self.name, node, None),
         ]

@@ -52,6 +52,7 @@ class QueuedEntity:
         "holders",
         "initial_attempt_s",
         "interests",
+        "kin",
         "marker",
         "pending_plugins",
         "place",
@@ -87,6 +88,7 @@ class QueuedEntity:
         self.heap_entry: tuple[Any, ...] | None = None
         self.holders: tuple[str, ...] = ()
         self.interests: tuple[str, ...] = ()
+        self.kin: tuple[Any, ...] = ()
         self.marker = 0
 
     @property

@@ -31,13 +31,15 @@ class Registration:
     """A plugin's wish to hear of an event; without a hint function the event is always a reason.
 
     ``narrow`` spares the hint function the pods for which it would say no: of the parked pods only those with one
-    of the named interests are looked at.
+    of the named interests are looked at. ``per_kind`` says that the function reads of the pod nothing but what all pods
+    of its kind have in common (see ``SchedulingQueue``), so that of many equal pods only one is asked about.
     """
 
     plugin: str
     event: ClusterEvent
     hint: HintFn | None = None
     narrow: NarrowFn | None = None
+    per_kind: bool = False
 
 
 class Requeue(Enum):
@@ -61,13 +63,19 @@ class Audience:
 
     ``registrations`` by scheduler name, in the order of the profile. A wildcard event concerns everybody.
     ``narrows`` has the plugins that can name the pods that an event may help, ``broad`` the others over all
-    profiles, sorted, with ``ANY_EVENT``.
+    profiles, sorted, with ``ANY_EVENT``. ``particular`` are the plugins that have to be asked about each pod.
     """
 
     is_wildcard: bool
     broad: tuple[str, ...]
     registrations: Mapping[str, tuple[Registration, ...]]
     narrows: Mapping[str, NarrowFn]
+    particular: frozenset[str]
+
+    def asks_per_kind(self, pod: QueuedPod[Any]) -> bool:
+        """Return whether the answer is the same for all pods of a kind that the same plugins rejected."""
+        asked = self.particular
+        return not asked or (asked.isdisjoint(pod.unschedulable_plugins) and asked.isdisjoint(pod.pending_plugins))
 
     def __bool__(self) -> bool:
         return self.is_wildcard or len(self.broad) > 1 or bool(self.narrows)
@@ -150,7 +158,8 @@ class EventIndex:
         by_plugin = {r.plugin: {o.narrow for o in found if o.plugin == r.plugin} for r in found}
         narrows = {p: n for p, fns in by_plugin.items() if len(fns) == 1 and (n := next(iter(fns))) is not None}
         broad = (ANY_EVENT, *sorted(by_plugin.keys() - narrows.keys()))
-        return Audience(event.is_wildcard, broad, registrations, narrows)
+        particular = frozenset(r.plugin for r in found if r.hint is not None and not r.per_kind)
+        return Audience(event.is_wildcard, broad, registrations, narrows, particular)
 
     def _is_queue(self, registration: Registration, pod: QueuedPod[Any], old: object, new: object) -> bool:
         if registration.hint is None:

@@ -1,7 +1,7 @@
 """The unschedulable pool: entities that wait until something changes, the gated ones among them."""
 
-from collections.abc import Iterable
-from typing import Generic
+from collections.abc import Hashable, Iterable
+from typing import Any, Generic
 
 from apportion.sched.queue.heap import EntityHeap, EntityT
 
@@ -9,13 +9,14 @@ from apportion.sched.queue.heap import EntityHeap, EntityT
 class ParkedPool(Generic[EntityT]):
     """Parked entities by the plugins that hold them, and by age.
 
-    An event costs only as much as there are entities whose holders asked for it.
+    An event costs only as much as there are entities whose holders asked for it; less when many of them are kin: of
+    one kind, and rejected by the same plugins.
     """
 
     __slots__ = ("_by_age", "_by_holder", "_by_interest", "gated")
 
     def __init__(self) -> None:
-        self._by_holder: dict[str, dict[str, EntityT]] = {}
+        self._by_holder: dict[str, dict[tuple[Any, ...], dict[str, EntityT]]] = {}  # by kin, by uid
         self._by_interest: dict[tuple[str, str], dict[str, EntityT]] = {}  # by holder and interest
         self._by_age: EntityHeap[EntityT] = EntityHeap()
         self.gated = 0  # how many of them a gate keeps here
@@ -23,12 +24,14 @@ class ParkedPool(Generic[EntityT]):
     def __len__(self) -> int:
         return len(self._by_age)
 
-    def add(self, entity: EntityT, holders: tuple[str, ...], interests: tuple[str, ...] = ()) -> None:
+    def add(self, entity: EntityT, holders: tuple[str, ...], interests: tuple[str, ...], kind: Hashable) -> None:
         """Park an entity under its holders, and under each of them by what it is interested in."""
         entity.holders = holders
         entity.interests = interests
+        # kin have the same holders, so each of these may keep them by the same key
+        entity.kin = (kind, entity.unschedulable_plugins, entity.pending_plugins, entity.gating_plugin, holders)
         for holder in holders:
-            self._by_holder.setdefault(holder, {})[entity.uid] = entity
+            self._by_holder.setdefault(holder, {}).setdefault(entity.kin, {})[entity.uid] = entity
             for interest in interests:
                 self._by_interest.setdefault((holder, interest), {})[entity.uid] = entity
         self.gated += bool(entity.gating_plugin)
@@ -37,10 +40,7 @@ class ParkedPool(Generic[EntityT]):
     def withdraw(self, entity: EntityT) -> None:
         """Take out an entity that is parked here, before anything of it changes."""
         for holder in entity.holders:
-            held = self._by_holder[holder]
-            del held[entity.uid]
-            if not held:
-                del self._by_holder[holder]
+            self._withdraw_from(holder, entity)
             for interest in entity.interests:
                 interested = self._by_interest[holder, interest]
                 del interested[entity.uid]
@@ -48,6 +48,15 @@ class ParkedPool(Generic[EntityT]):
                     del self._by_interest[holder, interest]
         self.gated -= bool(entity.gating_plugin)
         self._by_age.withdraw(entity)
+
+    def _withdraw_from(self, holder: str, entity: EntityT) -> None:
+        held = self._by_holder[holder]
+        kin = held[entity.kin]
+        del kin[entity.uid]
+        if not kin:
+            del held[entity.kin]
+            if not held:
+                del self._by_holder[holder]
 
     def find_interested(self, holder: str, interests: Iterable[str]) -> dict[str, EntityT]:
         """Return the entities that ``holder`` keeps here and that have one of the interests, by uid."""
@@ -58,18 +67,16 @@ class ParkedPool(Generic[EntityT]):
                 found.update(interested)
         return found
 
-    def find_held_by(self, holders: Iterable[str]) -> dict[str, EntityT]:
-        """Return the entities that any of ``holders`` keeps here, by uid, in a stable order."""
-        found: dict[str, EntityT] = {}
+    def find_held_by(self, holders: Iterable[str]) -> dict[tuple[Any, ...], dict[str, EntityT]]:
+        """Return the entities that any of ``holders`` keeps here, by kin and uid, in a stable order."""
+        found: dict[tuple[Any, ...], dict[str, EntityT]] = {}
         for holder in holders:
-            held = self._by_holder.get(holder)
-            if held:
-                found.update(held)
+            found.update(self._by_holder.get(holder, {}))
         return found
 
     def find_all(self) -> list[EntityT]:
         """Return all parked entities, in a stable order."""
-        return list(self.find_held_by(sorted(self._by_holder)).values())
+        return [entity for kin in self.find_held_by(sorted(self._by_holder)).values() for entity in kin.values()]
 
     def find_oldest(self) -> EntityT | None:
         """Return the entity that has rested longest."""

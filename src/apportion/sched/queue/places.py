@@ -1,7 +1,7 @@
 """Where waiting pods stand, and the moves between these places."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from math import floor
 from typing import Final, Generic, TypeAlias
 
@@ -19,6 +19,8 @@ PreEnqueueFn: TypeAlias = Callable[[PodT], tuple[str, tuple[str, ...]] | None]
 # What a pod waits for by name, such as its claims: events that name something wake only who is interested in it.
 # Each name at most once.
 InterestsFn: TypeAlias = Callable[[PodT], tuple[str, ...]]
+# What pods have in common that some hint functions answer alike about (see Registration); their scheduler's name too.
+KindFn: TypeAlias = Callable[[PodT], Hashable]
 
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF: Final = "PopFromBackoffQ"
@@ -40,6 +42,7 @@ class Places(Generic[PodT]):
         "_events",
         "_heaps",
         "_interests",
+        "_kind",
         "_pre_enqueue",
         "_sort",
         "active",
@@ -58,8 +61,10 @@ class Places(Generic[PodT]):
         config: QueueConfig,
         interests: InterestsFn[PodT],
         sort: SortFn | None = None,
+        kind: KindFn[PodT] = lambda pod: pod.uid,
     ) -> None:
         self._clock = clock
+        self._kind = kind
         self._interests = interests
         self._events = events
         self._pre_enqueue = pre_enqueue
@@ -135,9 +140,9 @@ class Places(Generic[PodT]):
     def replace(self, pod: QueuedPod[PodT], new: PodT) -> None:
         """Put a newer object in the place of an older one; the pod stays where it is."""
         pod.pod = new
-        if pod.place == "unschedulable" and self._interests(new) != pod.interests:
+        if pod.place == "unschedulable" and (self._interests(new), self._kind(new)) != (pod.interests, pod.kin[0]):
             self.parked.withdraw(pod)
-            self.parked.add(pod, pod.holders, self._interests(new))
+            self.parked.add(pod, pod.holders, self._interests(new), self._kind(new))
         if new.priority == pod.priority and (self._sort is None or pod.place != "active"):
             return
         pod.priority = new.priority
@@ -185,7 +190,7 @@ class Places(Generic[PodT]):
 
     def _park(self, pod: QueuedPod[PodT], label: str) -> None:
         self._place(pod, "unschedulable")
-        self.parked.add(pod, self._events.get_holders(pod), self._interests(pod.pod))
+        self.parked.add(pod, self._events.get_holders(pod), self._interests(pod.pod), self._kind(pod.pod))
         if label:
             self.incoming["unschedulable", label] += 1
 

@@ -15,7 +15,7 @@ from apportion.sched.queue.events import (
 from apportion.sched.queue.hints import Audience, EventIndex, Registration, Requeue
 from apportion.sched.queue.in_flight import InFlightList
 from apportion.sched.queue.nominator import Nominator
-from apportion.sched.queue.places import InterestsFn, Places, PreEnqueueFn
+from apportion.sched.queue.places import InterestsFn, KindFn, Places, PreEnqueueFn
 from apportion.sched.queue.report import QueueName, count_pending, count_rejected, describe
 from apportion.sched.queue.sort import SortFn
 from apportion.sched.queue.timers import ScanTimes, next_second_after_s
@@ -31,9 +31,9 @@ class SchedulingQueue(Generic[PodT]):
 
     ``registrations`` are by scheduler name. ``pre_enqueue`` must not raise: the profile turns a fault of a
     plugin into a reason to wait. ``interests`` says what a pod waits for by name, ``sort``
-    which ready pod is tried first (without it PrioritySort). Adding, popping and finishing a
-    pod costs O(log n); an event costs as much as there are parked pods whose rejecting plugins registered for it,
-    or, when those can name the pods that it may help, as there are such pods.
+    which ready pod is tried first (without it PrioritySort), ``kind`` which pods hint functions answer alike about.
+    Adding, popping and finishing a pod costs O(log n); an event costs as much as there are kinds of parked pods whose
+    rejecting plugins registered for it, or, when those can name the pods that it may help, as there are such pods.
 
     Behaviour: backend/queue/scheduling_queue.go with queueing hints. Nothing blocks and nothing reads the
     time of day; call ``flush`` at ``next_wakeup_s``.
@@ -47,10 +47,11 @@ class SchedulingQueue(Generic[PodT]):
         config: QueueConfig = QueueConfig(),  # noqa: B008
         interests: InterestsFn[PodT] = lambda pod: (),
         sort: SortFn | None = None,
+        kind: KindFn[PodT] = lambda pod: pod.uid,
     ) -> None:
         self._clock = clock
         self._events = EventIndex(registrations)
-        self._places: Places[PodT] = Places(clock, self._events, pre_enqueue, config, interests, sort)
+        self._places: Places[PodT] = Places(clock, self._events, pre_enqueue, config, interests, sort, kind)
         self._in_flight: InFlightList[QueuedPod[PodT]] = InFlightList()
         self._max_parked_s = config.max_parked_s
         self._scans = ScanTimes(clock.now())
@@ -256,26 +257,33 @@ class SchedulingQueue(Generic[PodT]):
     def _wake_parked(
         self, event: ClusterEvent, audience: Audience, old: object, new: object, pre_check: PreCheckFn | None
     ) -> None:
-        for pod in self._find_candidates(audience, old, new):
-            if pre_check is None or pre_check(pod.pod):
-                strategy = self._events.judge(pod, audience, old, new)
-                if strategy is not Requeue.SKIP:
-                    self._places.requeue(pod, strategy, event.label)
+        for kin in self._find_candidates(audience, old, new):
+            first = next(iter(kin.values()))
+            shared = None
+            if len(kin) > 1 and audience.asks_per_kind(first):
+                shared = self._events.judge(first, audience, old, new)
+                if shared is Requeue.SKIP:
+                    continue
+            for pod in list(kin.values()):
+                if pre_check is None or pre_check(pod.pod):
+                    strategy = shared or self._events.judge(pod, audience, old, new)
+                    if strategy is not Requeue.SKIP:
+                        self._places.requeue(pod, strategy, event.label)
 
-    def _find_candidates(self, audience: Audience, old: object, new: object) -> list[QueuedPod[PodT]]:
-        """Return the parked pods that an event may help, each once, in a stable order."""
+    def _find_candidates(self, audience: Audience, old: object, new: object) -> list[dict[str, QueuedPod[PodT]]]:
+        """Return the parked pods that an event may help, each once, kin together, in a stable order."""
         parked = self._places.parked
         if audience.is_wildcard:
-            return parked.find_all()
-        broad, found = audience.broad, {}
+            return [{pod.uid: pod} for pod in parked.find_all()]
+        broad, named = audience.broad, {}
         for plugin, narrow in audience.narrows.items():
             interests = self._events.find_interests(plugin, narrow, old, new)
             if interests is None:
                 broad = (*broad, plugin)
             else:
-                found.update(parked.find_interested(plugin, interests))
-        found.update(parked.find_held_by(broad))
-        return list(found.values())
+                named.update(parked.find_interested(plugin, interests))
+        found = parked.find_held_by(broad)
+        return [*({pod.uid: pod} for pod in named.values() if pod.kin not in found), *found.values()]
 
     def _wake_updated(self, pod: QueuedPod[PodT], old: PodT, new: PodT, events: Sequence[ClusterEvent]) -> None:
         for event in events:

@@ -35,8 +35,14 @@ class Rig:
         self.clock = VirtualClock(START_S)
         self.gates: dict[str, str] = {}
         self.interests: dict[str, tuple[str, ...]] = {}  # by pod name
+        self.kinds: dict[str, str] = {}  # by pod name
         self.queue: SchedulingQueue[Pod] = SchedulingQueue(
-            self.clock, {PROFILE: registrations}, self.gate, config or QueueConfig(), self.interests_of
+            self.clock,
+            {PROFILE: registrations},
+            self.gate,
+            config or QueueConfig(),
+            self.interests_of,
+            kind=lambda pod: self.kinds.get(pod.name, pod.uid),
         )
 
     def gate(self, pod: Pod) -> tuple[str, tuple[str, ...]] | None:
