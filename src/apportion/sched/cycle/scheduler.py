@@ -417,4 +417,5 @@ class Scheduler:
     def _tell_failure(self, pod: PodInfo, reason: str, message: str, nominated: str | None = None) -> None:
         self.tasks.send(failed_event(pod, message))
         condition = failed_condition(pod, reason, message, nominated)
-        self.tasks.run(self._conditions.write(condition), lambda status: None)
+        known = self.pending.get(pod.uid, pod)
+        self.tasks.run(self._conditions.write(condition, known), lambda status: None)

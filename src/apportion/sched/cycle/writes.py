@@ -5,7 +5,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from apportion.sched.framework import CommandGenerator, GetPod, Outcome, PatchPodCondition
-from apportion.sched.state import PodReader
+from apportion.sched.state import PodInfo, PodReader
 
 CONFLICT: Final = 409
 ATTEMPTS_MAX: Final = 4
@@ -18,11 +18,13 @@ class ConditionWriter:
         self._reader = reader
         self._latest: dict[str, PatchPodCondition] = {}  # by uid: what is being written
 
-    def write(self, patch: PatchPodCondition) -> CommandGenerator:
-        """Write a condition, unless the pod has got a node or is another pod by now.
+    def write(self, patch: PatchPodCondition, known: PodInfo) -> CommandGenerator:
+        """Write a condition, unless the pod has got a node or is another pod by now, or ``known`` shows all of it.
 
         The write carries the resource version that was judged: a late False never overwrites True.
         """
+        if patch.uid not in self._latest and _is_shown(patch, known):
+            return None
         latest = self._latest[patch.uid] = patch
         try:
             for _ in range(ATTEMPTS_MAX):
@@ -40,3 +42,13 @@ class ConditionWriter:
             if self._latest.get(patch.uid) is latest:
                 del self._latest[patch.uid]
         return None
+
+
+def _is_shown(patch: PatchPodCondition, known: PodInfo) -> bool:
+    """Return whether the API has everything already that the patch would write (updatePod)."""
+    condition = known.condition
+    if condition is None or known.uid != patch.uid or condition.status != "False":
+        return False
+    is_nominated = patch.nominated_node_name in (None, known.nominated_node_name)
+    shown = (condition.reason, condition.message, condition.observed_generation)
+    return is_nominated and shown == (patch.reason, patch.message, patch.generation)

@@ -1,5 +1,6 @@
 """DefaultPreemption: makes room for a pod by evicting pods of lower priority from one node."""
 
+import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,10 +11,10 @@ from apportion.sched.framework.plugin import PostFilterResult
 from apportion.sched.framework.probe import NodeProbe
 from apportion.sched.framework.status import Code, Status, unschedulable
 from apportion.sched.plugins.handle import Handle
-from apportion.sched.plugins.preemption_candidates import Budgets, Candidate
+from apportion.sched.plugins.preemption_candidates import Candidate
 from apportion.sched.plugins.preemption_table import CandidateTable
 from apportion.sched.queue import ASSIGNED_POD_DELETE, Hint, Registration
-from apportion.sched.state import Bools, PodInfo
+from apportion.sched.state import Bools, Int64s, PodInfo
 
 _TABLES_MAX = 64
 _NAME = "DefaultPreemption"
@@ -27,6 +28,7 @@ class DefaultPreemption:
 
     def __init__(self, handle: Handle) -> None:
         self._state = handle.state
+        self._last_mask: tuple[list[Int64s], Bools] = ([], np.zeros(0, np.bool_))
         self._tables: dict[tuple[object, ...], tuple[tuple[FilterColumn, ...], CandidateTable]] = {}
 
     def post_filter(self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe) -> PostFilterResult:
@@ -61,14 +63,22 @@ class DefaultPreemption:
         return table.list_all(mask)
 
     def _look(self, pod: PodInfo, diagnosis: Diagnosis, probe: NodeProbe) -> tuple[Bools, CandidateTable]:
-        mask = np.zeros(self._state.nodes.rows, np.bool_)
-        for status, rows in diagnosis.groups:
-            if status.code is Code.UNSCHEDULABLE:
-                mask[rows] = True
+        mask = self._mask_of([rows for status, rows in diagnosis.groups if status.code is Code.UNSCHEDULABLE])
         table = self._table(pod, probe)
-        version = self._state.versions.get("PodDisruptionBudget", 0)
-        table.refresh(pod, mask, probe, Budgets(self._state), version)
+        table.refresh(pod, mask, probe, self._state.versions.get("PodDisruptionBudget", 0))
         return mask, table
+
+    def _mask_of(self, groups: list[Int64s]) -> Bools:
+        """Return [row] bool: the row is in one of the groups; the same array as before for the same groups."""
+        known, mask = self._last_mask
+        size = self._state.nodes.rows
+        if len(mask) == size and len(known) == len(groups) and all(map(operator.is_, known, groups)):
+            return mask
+        mask = np.zeros(size, np.bool_)
+        for rows in groups:
+            mask[rows] = True
+        self._last_mask = (groups, mask)
+        return mask
 
     def _find_obstacle(self, pod: PodInfo) -> str | None:
         """Return why the pod may not preempt: its policy, or victims of an earlier preemption that still leave."""

@@ -27,8 +27,12 @@ class CandidateTable:
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._statuses: list[Status] = []
-        self._stamp: tuple[int, int] = (-1, -1)
+        # stamps, version of the budgets, changes of nodes and their pods, started pods, nominations
+        self._now = (-1, -1, -1, -1, -1)
+        self._mask: Bools | None = None
+        self._counts: dict[str, int] | None = None  # what `count_reasons` returned, until something changes
         self.judged = 0  # rows worked out; tests of warm caches read it
+        self.hits = 0  # times that nothing had changed; the same
         self._resize(0)
 
     def _resize(self, rows: int) -> None:
@@ -42,24 +46,41 @@ class CandidateTable:
 
     # ---- keeping it up to date ----------------------------------------------------------------------------
 
-    def refresh(self, pod: PodInfo, mask: Bools, probe: NodeProbe, budgets: Budgets, budgets_version: int) -> None:
-        """Work out those rows of the mask that are not known or not current any more."""
-        versions = self._state.nodes.version
-        stamp = (probe.sum_stamps(), budgets_version)
-        if stamp != self._stamp or len(self._seen) != len(versions):
-            self._resize(len(versions))
-        changed = probe.expected.changed_rows(self._cursor)
+    def refresh(self, pod: PodInfo, mask: Bools, probe: NodeProbe, budgets_version: int) -> None:
+        """Work out those rows of the mask that are not known or not current any more.
+
+        Nothing is looked at when nothing has changed since the last pod and ``mask`` is the very array it came with.
+        """
         own = probe.expected.own_row()
-        stale = range(len(versions)) if changed is None else changed
-        for row in (*stale, *self._own, *([] if own is None else [own])):
-            self._seen[row] = _UNKNOWN
-        self._cursor = probe.expected.nominator.changes.head
-        self._own = () if own is None else (own,)
+        now = (probe.sum_stamps(), budgets_version, *self._heads(probe))
+        if now == self._now and mask is self._mask and own is None and not self._own:
+            self.hits += 1
+            return
+        self._counts = None
+        versions = self._state.nodes.version
+        if now[:2] != self._now[:2] or len(self._seen) != len(versions):
+            self._resize(len(versions))
+        self._mark_stale(probe, own)
+        budgets = Budgets(self._state)
         for row in (mask & (self._seen != versions)).nonzero()[0].tolist():
             self._store(row, select_victims(self._state, pod, row, probe, budgets))
             self._seen[row] = versions[row]
         # trials have put everything back, but changed the columns meanwhile
-        self._stamp = stamp if probe.opens else (probe.sum_stamps(), budgets_version)
+        self._now = (now[0] if probe.opens else probe.sum_stamps(), budgets_version, *self._heads(probe))
+        self._mask = mask
+
+    def _heads(self, probe: NodeProbe) -> tuple[int, int, int]:
+        return self._state.nodes.usage.head, self._state.starts, probe.expected.nominator.changes.head
+
+    def _mark_stale(self, probe: NodeProbe, own: int | None) -> None:
+        """Forget the rows where other pods are expected than before, or than for other pods."""
+        changed = probe.expected.changed_rows(self._cursor)
+        if changed is None:
+            self._seen[:] = _UNKNOWN
+        for row in (*(changed or ()), *self._own, *([] if own is None else [own])):
+            self._seen[row] = _UNKNOWN
+        self._cursor = probe.expected.nominator.changes.head
+        self._own = () if own is None else (own,)
 
     def _store(self, row: int, found: Candidate | Status) -> None:
         self.judged += 1
@@ -98,7 +119,12 @@ class CandidateTable:
         return [self._victims[row] for row in (mask & (self._status == _FITS)).nonzero()[0].tolist()]
 
     def count_reasons(self, mask: Bools) -> dict[str, int]:
-        """Return how many rows of the mask give each reason."""
+        """Return how many rows of the mask that ``refresh`` was given last give each reason."""
+        if self._counts is None:
+            self._counts = self._count_reasons(mask)
+        return dict(self._counts)
+
+    def _count_reasons(self, mask: Bools) -> dict[str, int]:
         counts: dict[str, int] = {}
         for number, count in enumerate(np.bincount(self._status[mask & (self._status >= 0)]).tolist()):
             for reason in self._statuses[number].reasons if count else ():

@@ -46,6 +46,7 @@ class ClusterState:
         self.assumed: dict[str, PodInfo] = {}
         self._on_row: dict[int, dict[str, PodInfo]] = {}
         self._other_epoch = 0
+        self.starts = 0  # rises when a pod that has a node is said to have started
         self.versions: dict[str, int] = {}  # by kind: rises with every change of an object of that kind
 
     @property
@@ -96,6 +97,9 @@ class ClusterState:
             self.assumed.pop(pod.uid, None)
             row = known.row
             if self.nodes.row_of.get(pod.node_name) == row and _weighs_the_same(known, pod):
+                if known.start_time != pod.start_time:
+                    self.nodes.version[row] += 1  # preemption spares pods by how long they have run
+                    self.starts += 1
                 pod.row = row
                 self.pods[pod.uid] = pod
                 self._on_row[row][pod.uid] = pod

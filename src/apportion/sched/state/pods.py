@@ -16,7 +16,7 @@ from apportion.api.core import PodSpec, PodStatus
 from apportion.api.extended_resources import is_extended_name
 from apportion.api.node_allocatable import sum_footprints
 from apportion.api.pod_requests import list_pod_level, nonzero_requests, pod_requests, scored_requests
-from apportion.api.view import OwnerReference, View
+from apportion.api.view import Condition, OwnerReference, View
 from apportion.sched.state.counts import LabelGroup, LabelGroups
 
 TEMPLATES_MAX: Final = 20_000
@@ -84,6 +84,7 @@ class PodInfo:
 
     __slots__ = (
         "claim_statuses",
+        "condition",
         "creation",
         "generation",
         "key",
@@ -124,6 +125,8 @@ class PodInfo:
         self.start_time = status.start_time
         self.nominated_node_name = status.nominated_node_name
         self.claim_statuses = status.resource_claim_statuses
+        # why it was not scheduled, as the API has it; of no interest once it has a node
+        self.condition = None if node_name else _find_scheduled(status.conditions)
 
     @property
     def spec(self) -> PodSpec:
@@ -142,6 +145,13 @@ class PodInfo:
 
     def __repr__(self) -> str:
         return f"PodInfo({self.key})"
+
+
+def _find_scheduled(conditions: tuple[Condition, ...]) -> Condition | None:
+    for condition in conditions:
+        if condition.type == "PodScheduled":
+            return condition
+    return None
 
 
 class PodMeta(View):

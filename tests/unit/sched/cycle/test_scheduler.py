@@ -175,3 +175,27 @@ def test_a_pod_on_a_node_that_is_not_known_yet_disturbs_nobody() -> None:
     bench.put("pods", pod_tree("early", node="unknown"), pod_tree("second"))
     bench.run()
     assert bench.node_of("second") in ("n1", "n2")
+
+
+def test_a_condition_is_written_again_only_when_it_says_something_new() -> None:
+    bench = Bench()
+    bench.put("nodes", node_tree("n1", cpu="1"))
+    bench.put("pods", pod_tree("p", cpu="3"))
+    bench.run()
+
+    def version_after(*nodes: dict[str, Any]) -> str:
+        bench.put("nodes", *nodes)
+        bench.scheduler.queue.activate(list(bench.scheduler.pending.values()))
+        attempts = bench.scheduler.attempts["unschedulable"]
+        bench.run()
+        assert bench.scheduler.attempts["unschedulable"] > attempts
+        found = bench.transport.find("pods", "default", "p")
+        assert found is not None
+        return str(found["metadata"]["resourceVersion"])
+
+    first = version_after()
+    assert version_after() == first
+    second = version_after(node_tree("n2", cpu="1"))
+    assert second != first
+    assert bench.message_of("p") == "0/2 nodes are available: 2 Insufficient cpu."
+    assert version_after() == second

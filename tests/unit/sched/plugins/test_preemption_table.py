@@ -64,3 +64,27 @@ def test_the_order_of_candidates_does_not_grow_with_their_changes() -> None:
         bench.put("nodes", node_tree(f"n{i % NODES:02}", cpu="4", labels={"turn": str(i)}))
         assert preempt(bench, high).nominated_node_name == "n00"
     assert len(table_of(bench)._by_cost) < 200
+
+
+def test_nothing_is_looked_at_while_nothing_changes() -> None:
+    bench = full_cluster()
+    none = read_pod(bench.state, "none", cpu="5", priority=100)
+    texts = {preempt(bench, none).status.message for _ in range(3)}
+    assert texts == {f"0/{NODES} nodes are available: {NODES} Preemption is not helpful for scheduling."}
+    much = read_pod(bench.state, "much", cpu="4", priority=1)
+    texts = {preempt(bench, much).status.message for _ in range(3)}
+    assert texts == {f"0/{NODES} nodes are available: {NODES} No preemption victims found for incoming pod."}
+    plugins = bench.scheduler.profiles["default-scheduler"].post_filters
+    (plugin,) = (p for p in plugins if isinstance(p, DefaultPreemption))
+    assert [table.hits for _, table in plugin._tables.values()] == [2, 2]
+
+
+def test_who_has_run_longer_is_spared_also_when_that_becomes_known_late() -> None:
+    bench = Bench()
+    bench.put("nodes", node_tree("n", cpu="4"))
+    early, late = {"startTime": "2026-01-01T00:00:01Z"}, {"startTime": "2026-01-01T00:00:09Z"}
+    bench.put("pods", pod_tree("a", cpu="2", node="n", status=late), pod_tree("b", cpu="2", node="n"))
+    high = read_pod(bench.state, "high", cpu="2", priority=100)
+    assert [v.name for v in preempt(bench, high).victims] == ["b"]  # it has not started
+    bench.put("pods", pod_tree("b", cpu="2", node="n", status=early))
+    assert [v.name for v in preempt(bench, high).victims] == ["a"]
