@@ -74,12 +74,12 @@ def test_warm_caches_give_the_same_totals(group: str) -> None:
         pending = [world.read_pod(tree) for tree in record["pending"]]
         for tree in pods:
             for pod in pending:
-                search.choose(pod, search.plan(pod))
+                search.choose(search.look(pod))
             world.put([tree])
         for pod, expect in zip(pending, record["expect"], strict=True):
-            plan = search.plan(pod)
-            search.choose(pod, plan)
-            ranking = plan.ranking
+            look = search.look(pod)
+            search.choose(look)
+            ranking = look.plan.ranking
             assert ranking is not None
             hits += ranking.hits
             for name, wanted in expect.get("nodes", {}).items():

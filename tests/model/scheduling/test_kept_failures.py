@@ -3,6 +3,7 @@
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 from builders import Bench
 from random_clusters import NAMESPACES, Maker
@@ -95,11 +96,13 @@ class Changing:
 def _answer(scheduler: Scheduler, pod: PodInfo) -> dict[str, Any]:
     """Return everything that a failure leads to."""
     search = scheduler.search
-    plan = search.plan(pod)
-    totals = search.find_totals(pod, plan)
-    diagnosis = search.diagnose(pod, plan)
-    asked = search.probe(pod, plan)
-    found = search.post_filter(pod, plan, diagnosis)
+    before = search.find_totals(search.look(pod))
+    look = search.look(pod)
+    totals = search.find_totals(look)  # with nothing changed
+    assert np.array_equal(before, totals)
+    diagnosis = search.diagnose(look)
+    asked = look.probe
+    found = search.post_filter(look, diagnosis)
     (plugin,) = (p for p in scheduler.profiles["default-scheduler"].post_filters if isinstance(p, DefaultPreemption))
     candidates = plugin.list_candidates(pod, diagnosis, asked)
     return {

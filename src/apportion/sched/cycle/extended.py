@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from apportion.sched.cycle.extenders import Asking, ExtenderError, Extenders
+from apportion.sched.cycle.look import Look
 from apportion.sched.cycle.search import NodeSearch
 from apportion.sched.framework import (
     Diagnosis,
     Extender,
-    Plan,
     PostFilterResult,
     Profile,
     unschedulable,
@@ -39,9 +39,9 @@ class ExtendedSearch:
         self._profiles = profiles
         self._extenders = extenders
 
-    def find(self, pod: PodInfo, plan: Plan, interested: tuple[Extender, ...], preempts: bool) -> Asking[int | NoNode]:
+    def find(self, look: Look, interested: tuple[Extender, ...], preempts: bool) -> Asking[int | NoNode]:
         """Return the row of the pod's node, or why there is none. Raises ExtenderError."""
-        totals = self._search.find_totals(pod, plan)
+        pod, totals = look.pod, self._search.find_totals(look)
         diagnosis = None
         if totals is not None:
             nominated = yield from self._try_nominated(pod, totals, interested)
@@ -50,12 +50,12 @@ class ExtendedSearch:
             rows, groups = yield from self._extenders.filter(interested, pod, np.flatnonzero(totals >= 0))
             if len(rows):
                 return (yield from self._choose(pod, rows, totals, interested))
-            diagnosis = self._search.diagnose(pod, plan)
+            diagnosis = self._search.diagnose(look)
             diagnosis.groups.extend(groups)
-        diagnosis = diagnosis or self._search.diagnose(pod, plan)
-        result = self._search.post_filter(pod, plan, diagnosis) if preempts else None
+        diagnosis = diagnosis or self._search.diagnose(look)
+        result = self._search.post_filter(look, diagnosis) if preempts else None
         if result is not None and result.victims and any(e.preempt_verb for e in interested):
-            result = yield from self._preempt(pod, plan, diagnosis, result, interested)
+            result = yield from self._preempt(look, diagnosis, result, interested)
         return NoNode(diagnosis, result)
 
     def _try_nominated(self, pod: PodInfo, totals: Int64s, interested: tuple[Extender, ...]) -> Asking[int | None]:
@@ -76,16 +76,17 @@ class ExtendedSearch:
         return self._search.pick((yield from self._extenders.prioritize(interested, pod, left)))
 
     def _preempt(
-        self, pod: PodInfo, plan: Plan, diagnosis: Diagnosis, result: PostFilterResult, interested: tuple[Extender, ...]
+        self, look: Look, diagnosis: Diagnosis, result: PostFilterResult, interested: tuple[Extender, ...]
     ) -> Asking[PostFilterResult]:
         """Have the extenders choose among the candidates; the cheapest of what they leave is taken."""
+        pod = look.pod
         plugin = next(
             (p for p in self._profiles[pod.scheduler_name].post_filters if isinstance(p, DefaultPreemption)), None
         )
         if plugin is None or plugin.name != result.status.plugin:
             return result
         nodes = self._state.nodes
-        found = plugin.list_candidates(pod, diagnosis, self._search.probe(pod, plan))
+        found = plugin.list_candidates(pod, diagnosis, look.probe)
         candidates = {nodes.name(c.row): c for c in found}
         asked = {name: (tuple(v.uid for v in c.victims), c.violations) for name, c in candidates.items()}
         answer = yield from self._extenders.preempt(interested, pod, asked)

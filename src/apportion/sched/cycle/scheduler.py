@@ -20,6 +20,7 @@ from apportion.sched.cycle.failure import (
     failed_event,
     scheduled_event,
 )
+from apportion.sched.cycle.look import Look
 from apportion.sched.cycle.preemption import (
     PREEMPTED,
     clear_nominations,
@@ -175,28 +176,28 @@ class Scheduler:
         return True
 
     def _cycle(self, entity: QueuedPod[PodInfo], pod: PodInfo) -> None:
-        plan = self.search.plan(pod)
-        row = self.search.choose(pod, plan)
+        look = self.search.look(pod)
+        row = self.search.choose(look)
         if self.recorder is not None:
             self.recorder.searched(pod)
         if row is None:
-            self._reject(entity, pod, plan)
+            self._reject(entity, look)
             return
-        self._place(entity, pod, plan, row)
+        self._place(entity, pod, look.plan, row)
 
     def _extended_cycle(
         self, entity: QueuedPod[PodInfo], pod: PodInfo, interested: tuple[Extender, ...]
     ) -> CommandGenerator:
         """Decide with the extenders' help."""
         try:
-            plan = self.search.plan(pod)
-            found = yield from self._extended.find(pod, plan, interested, self._preempts)
+            look = self.search.look(pod)
+            found = yield from self._extended.find(look, interested, self._preempts)
             if self.recorder is not None:
                 self.recorder.searched(pod)
             if isinstance(found, NoNode):
                 self._park(entity, pod, found.diagnosis, found.result)
             else:
-                self._place(entity, pod, plan, found, interested)
+                self._place(entity, pod, look.plan, found, interested)
         except (ExtenderError, PluginFaultError) as fault:
             return error("", str(fault))
         return None
@@ -312,13 +313,14 @@ class Scheduler:
 
     # ---- failure ------------------------------------------------------------------------------------------
 
-    def _reject(self, entity: QueuedPod[PodInfo], pod: PodInfo, plan: Plan) -> None:
+    def _reject(self, entity: QueuedPod[PodInfo], look: Look) -> None:
         """Park a pod that fits nowhere, after asking whether room can be made for it."""
-        diagnosis = self.search.diagnose(pod, plan)
+        pod = look.pod
+        diagnosis = self.search.diagnose(look)
         rejected = diagnosis.pre_filter
         asks = self._preempts and (rejected is None or rejected.code is not Code.ERROR)
         begun_s = self.recorder.now() if self.recorder is not None else 0.0
-        result = self.search.post_filter(pod, plan, diagnosis) if asks else None
+        result = self.search.post_filter(look, diagnosis) if asks else None
         if self.recorder is not None and result is not None:
             self.recorder.point("PostFilter", pod.scheduler_name, begun_s, result.status.code.text)
         self._park(entity, pod, diagnosis, result)

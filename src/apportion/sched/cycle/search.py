@@ -7,11 +7,10 @@ import numpy as np
 
 from apportion.base import Rng
 from apportion.sched.cycle.contested import Contested
+from apportion.sched.cycle.look import Look
 from apportion.sched.framework import (
     Code,
     Diagnosis,
-    ExpectedPods,
-    NodeProbe,
     Plan,
     Planner,
     PluginMeter,
@@ -64,41 +63,44 @@ class NodeSearch:
 
     # ---- choosing -----------------------------------------------------------------------------------------
 
-    def choose(self, pod: PodInfo, plan: Plan) -> int | None:
+    def look(self, pod: PodInfo) -> Look:
+        """Return a look at the nodes for ``pod``, by which the other methods answer."""
+        return Look(self._state, self._nominator, pod, self.plan(pod))
+
+    def choose(self, look: Look) -> int | None:
         """Return the row with the highest total score, ties broken by chance; None when no node is feasible.
 
         The pod's nominated node is taken if it is feasible. Rows where other pods are expected are judged twice.
         """
-        ranking = plan.ranking
-        if plan.rejected is not None or ranking is None:
+        if not self._is_judged(look):
             return None
-        if self._meter is not None:
-            self._meter.judge(plan, pod.scheduler_name)
-        row = self._nominated_row(pod)
+        row = self.find_nominated(look.pod)
         # asked first, as upstream does: when it will do the others need not be looked at
-        if row is not None and self._state.nodes.valid[row] and self._probe(pod, plan).find_rejection(row) is None:
+        if row is not None and self._state.nodes.valid[row] and look.probe.find_rejection(row) is None:
             return row
-        ranking.refresh()
-        ranked = ranking.ranked
-        contested = self._contested(pod, plan)
-        if contested is not None and contested.groups:
-            ranked = np.where(contested.mask(), -1, ranked)
-        best = self._find_best(pod, ranked)
+        ranked = self._find_ranked(look)
+        best = self._find_best(look.pod, ranked)
         if not len(best):
             return None
         return int(best[self._rng.below(len(best))]) if len(best) > 1 else int(best[0])
 
-    def find_totals(self, pod: PodInfo, plan: Plan) -> Int64s | None:
+    def find_totals(self, look: Look) -> Int64s | None:
         """Return [row] int64: the total score of every feasible node, -1 elsewhere; None when there is no ranking."""
-        ranking = plan.ranking
-        if plan.rejected is not None or ranking is None:
-            return None
+        return self._find_ranked(look).copy() if self._is_judged(look) else None
+
+    def _is_judged(self, look: Look) -> bool:
+        """Return whether the nodes are to be looked at, and have the plugins counted that this asks."""
+        if look.plan.rejected is not None or look.plan.ranking is None:
+            return False
         if self._meter is not None:
-            self._meter.judge(plan, pod.scheduler_name)
-        ranking.refresh()
-        contested = self._contested(pod, plan)
-        blocked = contested is not None and contested.groups
-        return np.where(contested.mask(), -1, ranking.ranked) if contested and blocked else ranking.ranked.copy()
+            self._meter.judge(look.plan, look.pod.scheduler_name)
+        return True
+
+    def _find_ranked(self, look: Look) -> Int64s:
+        """Return the totals, -1 where other pods are expected beside which the pod would not fit."""
+        ranked = look.rank()
+        contested = self._find_contested(look)
+        return np.where(contested.mask(), -1, ranked) if contested is not None and contested.groups else ranked
 
     def pick(self, totals: Int64s) -> int:
         """Return one of the rows with the highest total, by chance."""
@@ -107,13 +109,6 @@ class NodeSearch:
 
     def find_nominated(self, pod: PodInfo) -> int | None:
         """Return the row of the node that a pod is nominated to."""
-        return self._nominated_row(pod)
-
-    def probe(self, pod: PodInfo, plan: Plan) -> NodeProbe:
-        """Return what asks whether one node would do."""
-        return self._probe(pod, plan)
-
-    def _nominated_row(self, pod: PodInfo) -> int | None:
         name = self._nominator.find_node(pod.uid) or pod.nominated_node_name
         return self._state.nodes.row_of.get(name) if name else None
 
@@ -138,43 +133,35 @@ class NodeSearch:
         self._next_start = (int(sample[-1]) + 1) % nodes.rows
         return _highest(ranked, sample)
 
-    def _contested(self, pod: PodInfo, plan: Plan) -> Contested | None:
-        """Return the rows that would do but for the pods that are expected there; None when there cannot be any.
-
-        The ranking must be up to date.
-        """
-        if not self._nominator or plan.ranking is None:
-            return None
-        ranked = plan.ranking.ranked
+    def _find_contested(self, look: Look) -> Contested | None:
+        """Return the rows that would do but for the pods that are expected there; None when there cannot be any."""
+        if look.has_contested or not self._nominator or look.plan.ranking is None:
+            return look.contested
+        look.has_contested = True
+        ranked = look.rank()
         if not len(ranked) or ranked[ranked.argmax()] < 0:
             return None
-        probe = self._probe(pod, plan)
-        key = (tuple(id(c) for c in probe.columns), pod.priority)
+        probe = look.probe
+        key = (tuple(map(id, probe.columns)), look.pod.priority)
         found = self._contested_by_sort.get(key)
         if found is None:
             if len(self._contested_by_sort) >= CONTESTED_MAX:
                 self._contested_by_sort.clear()
             found = self._contested_by_sort[key] = Contested(self._state, probe.columns)
         found.refresh(probe)
+        look.contested = found
         return found
-
-    def _probe(self, pod: PodInfo, plan: Plan) -> NodeProbe:
-        expected = ExpectedPods(self._nominator, self._state.nodes, pod)
-        if plan.ranking is None:
-            return NodeProbe(self._state, tuple(c for _, _, c in plan.filters), expected)
-        return NodeProbe(self._state, plan.ranking.filters, expected, plan.ranking.opens)
 
     # ---- no node ------------------------------------------------------------------------------------------
 
-    def diagnose(self, pod: PodInfo, plan: Plan) -> Diagnosis:
+    def diagnose(self, look: Look) -> Diagnosis:
         """Return why the plan leads to no node."""
+        plan = look.plan
         if plan.rejected is not None:
             others = frozenset(plan.other_rejections)
             return Diagnosis(self._state.nodes.count, [], plan.rejected, others)
         found = self._diagnose(plan)
-        if self._nominator and plan.ranking is not None:
-            plan.ranking.refresh()
-        contested = self._contested(pod, plan)
+        contested = self._find_contested(look)
         if contested is not None:
             found.groups.extend(contested.groups)
         return found
@@ -191,15 +178,15 @@ class NodeSearch:
             verdicts = self._verdicts[key] = Verdicts(self._state.nodes, columns)
         return Diagnosis(self._state.nodes.count, list(verdicts.groups()), None, narrowed_by)
 
-    def post_filter(self, pod: PodInfo, plan: Plan, diagnosis: Diagnosis) -> PostFilterResult | None:
+    def post_filter(self, look: Look, diagnosis: Diagnosis) -> PostFilterResult | None:
         """Ask the PostFilter plugins, in order, what could be done for a pod that fits nowhere; changes nothing.
 
         The first success ends it; otherwise the last answer counts. None when there is no such plugin, or no node.
         """
         result: PostFilterResult | None = None
-        probe = self._probe(pod, plan)
+        pod = look.pod
         for plugin in self._profiles[pod.scheduler_name].post_filters if diagnosis.node_count else ():
-            result = plugin.post_filter(pod, diagnosis, probe)
+            result = plugin.post_filter(pod, diagnosis, look.probe)
             if result.status.code is not Code.UNSCHEDULABLE or result.commands:
                 break
         return result

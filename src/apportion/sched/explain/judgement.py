@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from apportion.sched.cycle import Scheduler
+from apportion.sched.cycle import Look, Scheduler
 from apportion.sched.framework import PRE_FILTER, Diagnosis, Plan, Status
 from apportion.sched.state import Bools, Int64s, PodInfo
 
@@ -81,7 +81,8 @@ def _node_json(found: Status | NodeScores) -> dict[str, Any]:
 def judge(scheduler: Scheduler, pod: PodInfo) -> Judgement:
     """Judge ``pod`` without changing anything. Cost: a full pass over all nodes for every plugin."""
     state = scheduler.state
-    plan = scheduler.search.plan(pod)
+    look = scheduler.search.look(pod)
+    plan = look.plan
     judgement = Judgement(pod.key)
     if plan.node_names is not None:
         judgement.pre_filter_nodes = sorted(plan.node_names)
@@ -89,17 +90,17 @@ def judge(scheduler: Scheduler, pod: PodInfo) -> Judgement:
         judgement.pre_filter = plan.rejected
         ok: Bools = np.zeros(state.nodes.rows, np.bool_)
     else:
-        ok = _judge_nodes(scheduler, pod, plan, judgement)
+        ok = _judge_nodes(scheduler, look, judgement)
     if not ok.any():
-        diagnosis = scheduler.search.diagnose(pod, plan)
+        diagnosis = scheduler.search.diagnose(look)
         judgement.message = diagnosis.message()
         judgement.unschedulable_plugins = sorted(diagnosis.unschedulable_plugins())
-        judgement.preemption = _preempt(scheduler, pod, plan, diagnosis)
+        judgement.preemption = _preempt(scheduler, look, diagnosis)
     return judgement
 
 
-def _preempt(scheduler: Scheduler, pod: PodInfo, plan: Plan, diagnosis: Diagnosis) -> Preemption | None:
-    result = scheduler.search.post_filter(pod, plan, diagnosis)
+def _preempt(scheduler: Scheduler, look: Look, diagnosis: Diagnosis) -> Preemption | None:
+    result = scheduler.search.post_filter(look, diagnosis)
     if result is None:
         return None
     if result.commands:
@@ -108,15 +109,15 @@ def _preempt(scheduler: Scheduler, pod: PodInfo, plan: Plan, diagnosis: Diagnosi
     return Preemption(result.nominated_node_name or None, victims, f"preemption: {result.status.message}")
 
 
-def _judge_nodes(scheduler: Scheduler, pod: PodInfo, plan: Plan, judgement: Judgement) -> Bools:
+def _judge_nodes(scheduler: Scheduler, look: Look, judgement: Judgement) -> Bools:
     nodes = scheduler.state.nodes
-    diagnosis = scheduler.search.diagnose(pod, plan)
+    diagnosis = scheduler.search.diagnose(look)
     ok: Bools = nodes.valid.copy()
     for status, rows in diagnosis.groups:
         ok[rows] = False
         for row in rows.tolist():
             judgement.nodes[nodes.name(row)] = status
-    raw, weighted = _scores(plan, ok)
+    raw, weighted = _scores(look.plan, ok)
     for row in np.flatnonzero(ok).tolist():
         own = {name: int(scores[row]) for name, scores in weighted.items()}
         before = {name: int(scores[row]) for name, scores in raw.items()}

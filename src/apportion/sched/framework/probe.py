@@ -1,7 +1,5 @@
 """One node asked at a time, as things stand now."""
 
-from dataclasses import dataclass
-
 from apportion.sched.framework.columns import FilterColumn
 from apportion.sched.framework.expected import ExpectedPods
 from apportion.sched.framework.stages import LiveStage, PaperStage, Stage
@@ -9,21 +7,29 @@ from apportion.sched.framework.status import Status
 from apportion.sched.state import ClusterState
 
 
-@dataclass(frozen=True, slots=True)
 class NodeProbe:
     """Asks whether a node would do as things stand now, also with other pods on it.
 
     ``expected`` are the pods of equal or higher priority that are expected on nodes: the pod must fit with them and
     without them (RunFilterPluginsWithNominatedPods). ``opens``: one node can be judged on paper (see ``can_open``).
+    ``stamp``: what ``sum_stamps`` returns when somebody knows it already, and that it will not change.
     """
 
-    state: ClusterState
-    columns: tuple[FilterColumn, ...]
-    expected: ExpectedPods
-    opens: bool = False
+    __slots__ = ("columns", "expected", "opens", "stamp", "state")
+
+    def __init__(
+        self, state: ClusterState, columns: tuple[FilterColumn, ...], expected: ExpectedPods, opens: bool = False
+    ) -> None:
+        self.state = state
+        self.columns = columns
+        self.expected = expected
+        self.opens = opens
+        self.stamp: int | None = None
 
     def sum_stamps(self) -> int:
         """Bring the columns up to date and return a number that rises when rows beyond the changed ones changed."""
+        if self.stamp is not None:
+            return self.stamp
         stamp = 0
         for column in self.columns:
             column.refresh()

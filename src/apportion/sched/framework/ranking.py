@@ -24,6 +24,7 @@ class Ranking:
         "_patchable",
         "_scores",
         "_stamp",
+        "filter_stamp",
         "filters",
         "hits",
         "opens",
@@ -38,6 +39,7 @@ class Ranking:
         self.opens = can_open(filters)
         self.remembers = can_remember(filters)
         self._stamp = -1
+        self.filter_stamp = -1  # the sum of the stamps of the filters when they were last brought up to date
         self._cursor = -1
         self._patchable = False
         self.hits = 0  # times that rows were patched or nothing had changed; tests of warm caches read it
@@ -49,6 +51,7 @@ class Ranking:
         for column in self.filters:
             column.refresh()
             stamp += column.stamp
+        self.filter_stamp = stamp
         for _, score in self._scores:
             score.refresh()
             stamp += score.stamp

@@ -35,11 +35,19 @@ from apportion.sched.framework import CallExtender, Command, Outcome
 from apportion.sched.shell.extender_calls import BlockingCalls, ExtenderCalls, WholeObjects
 from apportion.sched.shell.requests import request_of
 from apportion.sched.shell.settling import Settling, must_settle
+from apportion.sched.state import PodHead
 
 
 class _Frame(msgspec.Struct, gc=False):
     type: str
     object: Raw
+
+
+class _PodFrame(msgspec.Struct, gc=False):
+    """A watch frame of a pod, with as much of the pod as is read before its template is known."""
+
+    type: str
+    object: PodHead
 
 
 class _Named(View):
@@ -49,6 +57,7 @@ class _Named(View):
 
 
 _FRAME: Final = msgspec.json.Decoder(_Frame).decode
+_POD_FRAME: Final = msgspec.json.Decoder(_PodFrame).decode
 _NAMED: Final = msgspec.json.Decoder(_Named).decode
 _OTHER: Final[dict[str, tuple[str, type[View]]]] = {
     "services": ("Service", Service),
@@ -152,11 +161,11 @@ class Shell:
             step()
 
     def _on_pod(self, frame: bytes) -> None:
-        event = _FRAME(frame)
+        event = _POD_FRAME(frame)
         if event.type == "DELETED":
-            self._handlers.pod_gone(_NAMED(event.object).metadata.uid)
+            self._handlers.pod_gone(event.object.metadata.uid)
         else:
-            self._handlers.pod(self._scheduler.state.reader.read(event.object))
+            self._handlers.pod(self._scheduler.state.reader.from_head(event.object))
 
     def _on_claim(self, frame: bytes) -> None:
         event = _FRAME(frame)
@@ -170,13 +179,14 @@ class Shell:
     def send(self) -> int:
         """Carry out the commands that wait, and look after those whose answer was lost; returns how many waited."""
         outbox = self._scheduler.outbox
+        now = self._timestamp() if outbox else ""
         sent = 0
         while outbox:
             number, command = outbox.popleft()
             if isinstance(command, CallExtender):
                 self._call(number, command)
                 continue
-            request = request_of(command, self._timestamp())
+            request = request_of(command, now)
             if self._meter is not None:
                 self._meter.sent(number, command)
             self._transport.submit(request, partial(self._on_answer, number, command, request))

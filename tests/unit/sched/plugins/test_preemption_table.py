@@ -19,8 +19,8 @@ def full_cluster() -> Bench:
 
 def preempt(bench: Bench, pod: PodInfo) -> PostFilterResult:
     search = bench.scheduler.search
-    plan = search.plan(pod)
-    found = search.post_filter(pod, plan, search.diagnose(pod, plan))
+    look = search.look(pod)
+    found = search.post_filter(look, search.diagnose(look))
     assert found is not None
     return found
 
