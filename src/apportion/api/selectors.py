@@ -111,6 +111,20 @@ class LabelMatcher:
         get = labels.get
         return all(r.test(get(r.label)) for r in self._requirements)
 
+    def find_pairs(self) -> tuple[tuple[str, str], ...] | None:
+        """Return (label, value) pairs, of which every object has one that is selected; None when nothing can be said.
+
+        Of several requirements the one with the fewest values is taken, and then that with the longest: names and
+        hashes, which few objects share, are longer than the rest.
+        """
+        if self.key is None:
+            return ()
+        found = [(label, values) for label, operator, values in self.key if operator == "In"]
+        if not found:
+            return None
+        label, values = min(found, key=lambda r: (len(r[1]), -max(map(len, r[1]))))
+        return tuple((label, value) for value in values)
+
     def describe(self) -> str:
         """Return the selector in kubectl's notation (``app=web,tier in (a,b),!legacy``)."""
         if self.key is None:

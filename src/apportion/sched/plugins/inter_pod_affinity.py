@@ -9,6 +9,7 @@ from apportion.sched.framework.columns import MAX_NODE_SCORE, RowGroups, Scored
 from apportion.sched.framework.plugin import NOTHING_TO_FILTER, PreFilterResult
 from apportion.sched.framework.status import unresolvable, unschedulable
 from apportion.sched.plugins.handle import Handle
+from apportion.sched.plugins.label_interests import find_interests, name_labels
 from apportion.sched.queue import ActionType, ClusterEvent, Hint, Registration
 from apportion.sched.state import (
     PREFERRED,
@@ -115,11 +116,22 @@ class InterPodAffinity:
         node = ClusterEvent("Node", ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
         namespace = ClusterEvent("Namespace", ActionType.ADD | ActionType.UPDATE)
         return [
-            Registration(self.name, pods, self._hint_pod, per_kind=True),
+            Registration(self.name, pods, self._hint_pod, self._narrow_pod, per_kind=True),
             Registration(self.name, mine, None),
             Registration(self.name, node, None),
             Registration(self.name, namespace, self._hint_namespace, per_kind=True),
         ]
+
+    def interests(self, pod: PodInfo) -> tuple[str, ...]:
+        """Return labels of the pods that the pod wants beside it, or not."""
+        terms = get_terms(pod.kind)
+        return find_interests(self.name, (t.matcher for t in (*terms.required, *terms.required_anti)))
+
+    def _narrow_pod(self, old: object, new: object) -> tuple[str, ...] | None:
+        """Only pods that look for the labels can be helped, unless a pod goes that kept others away."""
+        if isinstance(old, PodInfo) and get_terms(old.kind).required_anti:
+            return None
+        return name_labels(self.name, *(pod.labels for pod in (old, new) if isinstance(pod, PodInfo)))
 
     def _hint_pod(self, pod: PodInfo, old: object, new: object) -> Hint:
         """An added pod helps if an affinity term looks for it; a removed one if anti-affinity kept us apart."""

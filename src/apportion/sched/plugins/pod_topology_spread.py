@@ -8,12 +8,14 @@ from apportion.sched.framework.columns import MAX_NODE_SCORE, RowGroups, Scored
 from apportion.sched.framework.plugin import NOTHING_TO_FILTER, PreFilterResult
 from apportion.sched.framework.status import unresolvable, unschedulable
 from apportion.sched.plugins.handle import Handle
+from apportion.sched.plugins.label_interests import any_pod, find_interests, name_labels
 from apportion.sched.plugins.spread_constraints import (
     HOSTNAME,
     Spread,
     SpreadDefaults,
     eligible_nodes,
     get_constraints,
+    is_hard,
     read_defaults,
 )
 from apportion.sched.queue import ActionType, ClusterEvent, Hint, Registration
@@ -88,10 +90,22 @@ class PodTopologySpread:
             ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT,
         )
         return [
-            Registration(self.name, pods, self._hint_pod, per_kind=True),
+            Registration(self.name, pods, self._hint_pod, self._narrow_pod, per_kind=True),
             Registration(self.name, mine, None),
             Registration(self.name, node, None),
         ]
+
+    def interests(self, pod: PodInfo) -> tuple[str, ...]:
+        """Return labels of the pods that are counted for the pod's constraints."""
+        if not pod.spec.topology_spread_constraints:
+            # the selectors of default constraints may change while the pod is parked
+            return (any_pod(self.name),) if any(map(is_hard, self._defaults.constraints)) else ()
+        hard = get_constraints(self._state, pod.kind, self._defaults, hard=True)
+        return find_interests(self.name, (matcher for spread in hard for _, matcher in spread.clauses))
+
+    def _narrow_pod(self, old: object, new: object) -> tuple[str, ...] | None:
+        """Only pods that count the labels can be helped; see `_hint_pod`."""
+        return name_labels(self.name, *(pod.labels for pod in (old, new) if isinstance(pod, PodInfo)))
 
     def _hint_pod(self, pod: PodInfo, old: object, new: object) -> Hint:
         for spread in get_constraints(self._state, pod.kind, self._defaults, hard=True):

@@ -80,13 +80,14 @@ def get_constraints(state: ClusterState, kind: PodKind, defaults: SpreadDefaults
     """Return the constraints of a kind that filter (``hard``) or that score."""
     own = kind.template.spec.topology_spread_constraints
     if own:
-        return tuple(_compile(kind, c, (compile_label_selector(c.label_selector),)) for c in own if _is_hard(c) == hard)
-    wanted = [c for c in defaults.constraints if _is_hard(c) == hard]
+        return tuple(_compile(kind, c, (compile_label_selector(c.label_selector),)) for c in own if is_hard(c) == hard)
+    wanted = [c for c in defaults.constraints if is_hard(c) == hard]
     selectors = _controller_selectors(state, kind) if wanted else ()
     return tuple(_compile(kind, c, selectors) for c in wanted) if selectors else ()
 
 
-def _is_hard(constraint: TopologySpreadConstraint) -> bool:
+def is_hard(constraint: TopologySpreadConstraint) -> bool:
+    """Return whether a constraint filters; others score."""
     return constraint.when_unsatisfiable == HARD
 
 

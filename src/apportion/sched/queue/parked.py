@@ -1,9 +1,11 @@
 """The unschedulable pool: entities that wait until something changes, the gated ones among them."""
 
 from collections.abc import Hashable, Iterable
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 from apportion.sched.queue.heap import EntityHeap, EntityT
+
+KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 class ParkedPool(Generic[EntityT]):
@@ -17,7 +19,8 @@ class ParkedPool(Generic[EntityT]):
 
     def __init__(self) -> None:
         self._by_holder: dict[str, dict[tuple[Any, ...], dict[str, EntityT]]] = {}  # by kin, by uid
-        self._by_interest: dict[tuple[str, str], dict[str, EntityT]] = {}  # by holder and interest
+        # by holder and interest, then the same
+        self._by_interest: dict[tuple[str, str], dict[tuple[Any, ...], dict[str, EntityT]]] = {}
         self._by_age: EntityHeap[EntityT] = EntityHeap()
         self.gated = 0  # how many of them a gate keeps here
 
@@ -33,38 +36,26 @@ class ParkedPool(Generic[EntityT]):
         for holder in holders:
             self._by_holder.setdefault(holder, {}).setdefault(entity.kin, {})[entity.uid] = entity
             for interest in interests:
-                self._by_interest.setdefault((holder, interest), {})[entity.uid] = entity
+                self._by_interest.setdefault((holder, interest), {}).setdefault(entity.kin, {})[entity.uid] = entity
         self.gated += bool(entity.gating_plugin)
         self._by_age.push((entity.rest_since_s, entity.sequence, entity))
 
     def withdraw(self, entity: EntityT) -> None:
         """Take out an entity that is parked here, before anything of it changes."""
         for holder in entity.holders:
-            self._withdraw_from(holder, entity)
+            _withdraw_from(self._by_holder, holder, entity)
             for interest in entity.interests:
-                interested = self._by_interest[holder, interest]
-                del interested[entity.uid]
-                if not interested:
-                    del self._by_interest[holder, interest]
+                _withdraw_from(self._by_interest, (holder, interest), entity)
         self.gated -= bool(entity.gating_plugin)
         self._by_age.withdraw(entity)
 
-    def _withdraw_from(self, holder: str, entity: EntityT) -> None:
-        held = self._by_holder[holder]
-        kin = held[entity.kin]
-        del kin[entity.uid]
-        if not kin:
-            del held[entity.kin]
-            if not held:
-                del self._by_holder[holder]
-
-    def find_interested(self, holder: str, interests: Iterable[str]) -> dict[str, EntityT]:
-        """Return the entities that ``holder`` keeps here and that have one of the interests, by uid."""
-        found: dict[str, EntityT] = {}
+    def find_interested(self, holder: str, interests: Iterable[str]) -> dict[tuple[Any, ...], dict[str, EntityT]]:
+        """Return the entities that ``holder`` keeps here and that have one of the interests, by kin and uid."""
+        found: dict[tuple[Any, ...], dict[str, EntityT]] = {}
         for interest in interests:
-            interested = self._by_interest.get((holder, interest))
-            if interested:
-                found.update(interested)
+            for kin, entities in self._by_interest.get((holder, interest), {}).items():
+                # kin need not have the same interests
+                found[kin] = found[kin] | entities if kin in found else entities
         return found
 
     def find_held_by(self, holders: Iterable[str]) -> dict[tuple[Any, ...], dict[str, EntityT]]:
@@ -81,3 +72,13 @@ class ParkedPool(Generic[EntityT]):
     def find_oldest(self) -> EntityT | None:
         """Return the entity that has rested longest."""
         return self._by_age.find_first()
+
+
+def _withdraw_from(index: dict[KeyT, dict[tuple[Any, ...], dict[str, EntityT]]], key: KeyT, entity: EntityT) -> None:
+    held = index[key]
+    kin = held[entity.kin]
+    del kin[entity.uid]
+    if not kin:
+        del held[entity.kin]
+        if not held:
+            del index[key]

@@ -275,15 +275,17 @@ class SchedulingQueue(Generic[PodT]):
         parked = self._places.parked
         if audience.is_wildcard:
             return [{pod.uid: pod} for pod in parked.find_all()]
-        broad, named = audience.broad, {}
+        broad = audience.broad
+        named: dict[tuple[Any, ...], dict[str, QueuedPod[PodT]]] = {}
         for plugin, narrow in audience.narrows.items():
             interests = self._events.find_interests(plugin, narrow, old, new)
             if interests is None:
                 broad = (*broad, plugin)
-            else:
-                named.update(parked.find_interested(plugin, interests))
+                continue
+            for kin, pods in parked.find_interested(plugin, interests).items():
+                named[kin] = named[kin] | pods if kin in named else pods
         found = parked.find_held_by(broad)
-        return [*({pod.uid: pod} for pod in named.values() if pod.kin not in found), *found.values()]
+        return [*(pods for kin, pods in named.items() if kin not in found), *found.values()]
 
     def _wake_updated(self, pod: QueuedPod[PodT], old: PodT, new: PodT, events: Sequence[ClusterEvent]) -> None:
         for event in events:

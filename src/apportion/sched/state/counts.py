@@ -13,6 +13,7 @@ import numpy.typing as npt
 from apportion.api.selectors import LabelMatcher
 from apportion.sched.state.labels import Bools, LabelColumn
 from apportion.sched.state.nodes import Int64s, NodeTable
+from apportion.sched.state.selector_index import SelectorIndex
 
 Int32Row = npt.NDArray[np.int32]
 
@@ -172,17 +173,23 @@ class LabelGroups:
         self._groups: WeakValueDictionary[tuple[str, frozenset[tuple[str, str]]], LabelGroup] = WeakValueDictionary()
         self._group_ids = 0
         self._counters: dict[tuple[object, ...], PodCounter] = {}
+        self._by_label: SelectorIndex[PodCounter] = SelectorIndex()  # the same
 
     def group(self, namespace: str, labels: dict[str, str]) -> LabelGroup:
-        """Return the group of a namespace and label set; a new one is matched against every counter once."""
+        """Return the group of a namespace and label set; a new one is matched once against the counters that look for
+        any of its labels.
+        """
         key = (namespace, frozenset(labels.items()))
         found = self._groups.get(key)
         if found is None:
             found = LabelGroup(self._group_ids, namespace, labels)
             self._group_ids += 1
             self._groups[key] = found
-            found.counters = [c for c in self._counters.values() if self._matches(c, found)]
+            found.counters = self._find_counters(found)
         return found
+
+    def _find_counters(self, group: LabelGroup) -> list[PodCounter]:
+        return [c for c in self._by_label.find(group.labels) if self._matches(c, group)]
 
     def _matches(self, counter: PodCounter, group: LabelGroup) -> bool:
         return counter.matches(group.namespace, self._namespace_labels(group.namespace), group.labels)
@@ -193,11 +200,22 @@ class LabelGroups:
         found = self._counters.get(key)
         if found is None:
             found = self._counters[key] = PodCounter(clauses, self._nodes.rows)
-            for group in list(self._groups.values()):
-                if self._matches(found, group):
-                    group.counters.append(found)
-                    found.add_group(group, 1)
+            self._by_label.add([matcher for _, matcher in clauses], found)
+            for group in self._find_groups(found):
+                group.counters.append(found)
+                found.add_group(group, 1)
         return found
+
+    def _find_groups(self, counter: PodCounter) -> list[LabelGroup]:
+        """Return the groups that a counter counts. One look at each group, and no more unless a label fits."""
+        groups = list(self._groups.values())
+        for _, matcher in counter.clauses:
+            pairs = matcher.find_pairs()
+            if pairs is not None:
+                wanted = dict.fromkeys(pairs)
+                label = pairs[0][0] if pairs else ""
+                groups = [g for g in groups if (label, g.labels.get(label)) in wanted]
+        return [g for g in groups if self._matches(counter, g)]
 
     def domain(self, clauses: tuple[Clause, ...], topology_key: str) -> DomainCounter:
         """Return the counter of these clauses by value of a topology key, over all nodes."""
@@ -226,7 +244,7 @@ class LabelGroups:
         for group in list(self._groups.values()):
             if group.namespace != namespace:
                 continue
-            now = [c for c in self._counters.values() if self._matches(c, group)]
+            now = self._find_counters(group)
             for counter in group.counters:
                 if counter not in now:
                     counter.add_group(group, -1)

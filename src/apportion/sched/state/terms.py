@@ -12,6 +12,7 @@ from apportion.api.selectors import LabelMatcher, compile_label_selector
 from apportion.sched.state.counts import DomainCounter, LabelGroup, NamespaceScope, PodCounter
 from apportion.sched.state.nodes import NodeTable
 from apportion.sched.state.pods import PodKind
+from apportion.sched.state.selector_index import SelectorIndex
 
 REQUIRED, REQUIRED_ANTI, PREFERRED, PREFERRED_ANTI = "affinity", "antiAffinity", "preferred", "preferredAnti"
 _FACT: Final = "affinityTerms"
@@ -106,6 +107,7 @@ class RunningTerms:
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
         self._terms: dict[tuple[object, ...], RunningTerm] = {}
+        self._by_label: SelectorIndex[RunningTerm] = SelectorIndex()  # the same
         self.epoch = 0
 
     def add_pod(self, kind: PodKind, row: int, sign: int) -> None:
@@ -127,6 +129,7 @@ class RunningTerms:
         found = self._terms.get(key)
         if found is None:
             found = self._terms[key] = RunningTerm(role, term, self._nodes)
+            self._by_label.add([term.matcher], found)
             self.epoch += 1
         return found
 
@@ -138,7 +141,7 @@ class RunningTerms:
             return found
         found = tuple(
             t
-            for t in self._terms.values()
+            for t in self._by_label.find(group.labels)
             if t.term.scope.matches(group.namespace, namespace_labels) and t.term.matcher.matches(group.labels)
         )
         group.facts[_FACT] = (epoch, found)

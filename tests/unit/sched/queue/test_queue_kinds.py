@@ -68,3 +68,15 @@ def test_a_pod_that_became_another_kind_is_asked_about_as_that() -> None:
     rig.queue.delete(pods[0])
     rig.queue.move_all(NODE_ADD, None, None)
     assert sorted(asked[2:]) == ["p1", "p2"]
+
+
+def test_equal_pods_are_found_by_interests_of_their_own() -> None:
+    asked: list[str] = []
+    claims = Registration("Claims", NODE_ADD, always(Hint.QUEUE, asked), lambda old, new: ("a", "b"), per_kind=True)
+    rig, pods = rig_of(4, claims)
+    rig.interests = {"p0": ("a",), "p1": ("a", "b"), "p2": ("b",), "p3": ("c",)}
+    for pod in pods:
+        rig.fail(pod, ["Claims"])
+    rig.queue.move_all(NODE_ADD, None, None)
+    assert asked == ["p0"]
+    assert rig.where() == {"p0": "backoff", "p1": "backoff", "p2": "backoff", "p3": "unschedulable"}
