@@ -184,13 +184,16 @@ _DECODE_SPEC: Final = msgspec.json.Decoder(PodSpec).decode
 _DECODE_SPEC_HEAD: Final = msgspec.json.Decoder(_SpecHead).decode
 
 
-def _cut_node_name(raw: bytes) -> bytes:
+def _cut_node_name(raw: bytes, name: str) -> bytes:
     """Return the spec without its node name, so that a bound pod finds the template of its pending self.
 
-    Only a key for looking up: when the bytes are laid out otherwise the spec is decoded and compared instead.
+    Only a key for looking up: when the bytes are laid out otherwise, or say the like elsewhere, they stay as they are,
+    and the spec is decoded and compared instead.
     """
     start = raw.find(_NODE_NAME)
-    end = raw.find(b'"', start + len(_NODE_NAME)) + 1
+    end = start + len(_NODE_NAME) + len(name) + 1
+    if raw[start + len(_NODE_NAME) : end] != b'%b"' % name.encode() or raw.find(_NODE_NAME, end) >= 0:
+        return raw
     if raw[end : end + 1] == b",":
         return raw[:start] + raw[end + 1 :]
     return raw[: start - 1] + raw[end:] if raw[start - 1 : start] == b"," else raw[:start] + raw[end:]
@@ -223,7 +226,7 @@ class PodReader:
         node_name = ""
         if _NODE_NAME in spec:
             node_name = _DECODE_SPEC_HEAD(spec).node_name
-            spec = _cut_node_name(spec)
+            spec = _cut_node_name(spec, node_name)
         template = self._by_bytes.get(spec) or self._read_template(spec, head.spec)
         meta = head.metadata
         group = self._groups.group(meta.namespace, meta.labels)
