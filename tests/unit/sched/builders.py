@@ -1,5 +1,6 @@
 """Objects for tests, as short as they can be."""
 
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -61,13 +62,17 @@ class Bench:
     """A scheduler over objects in memory, driven by hand."""
 
     def __init__(
-        self, config: SchedulerConfig | None = None, seed: int = 0, extender_calls: ExtenderCalls | None = None
+        self,
+        config: SchedulerConfig | None = None,
+        seed: int = 0,
+        extender_calls: ExtenderCalls | None = None,
+        perf: Callable[[], float] | None = None,
     ) -> None:
         self.clock = VirtualClock()
         self.transport = MemoryTransport()
         self.state = ClusterState()
         self.scheduler: Scheduler = build_scheduler(
-            config or SchedulerConfig(), self.state, FeatureGates.parse(""), self.clock, Rng(seed)
+            config or SchedulerConfig(), self.state, FeatureGates.parse(""), self.clock, Rng(seed), perf=perf
         )
         self.shell = Shell(self.scheduler, self.transport, self.clock, extender_calls)
         self.shell.start()

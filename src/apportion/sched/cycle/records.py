@@ -13,7 +13,7 @@ from apportion.base.metrics import Counter, Histogram, Metric, Reading, exponent
 from apportion.sched.cycle.api_meter import ApiMeter
 from apportion.sched.framework import PluginMeter
 from apportion.sched.plugins import ClaimMetrics
-from apportion.sched.queue import QueuedPod
+from apportion.sched.queue import HintMeter, QueuedPod
 from apportion.sched.state import PodInfo
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Recorder:
             ("extension_point", "status", "profile"),
         )
         self.plugins = PluginMeter(perf, self.points_s)
+        self.hints = HintMeter(perf)
         self.api = ApiMeter(perf)
 
     def now(self) -> float:
@@ -137,7 +138,7 @@ class Recorder:
 
     def render(self, scheduler: "Scheduler") -> bytes:
         """Return all metrics of a scheduler as text."""
-        parts = [vars(part).items() for part in (self, self.plugins, self.api)]
+        parts = [vars(part).items() for part in (self, self.plugins, self.hints, self.api)]
         own = [m for part in parts for name, m in part if isinstance(m, Metric) and not name.startswith("_")]
         return render([*own, *self.claims, *_read_scheduler(scheduler)])
 

@@ -103,6 +103,7 @@ class Scheduler:
         self.search = NodeSearch(state, profiles, self.queue.nominator, rng)
         if recorder is not None:
             self.search.measure(recorder.plugins)
+            self.queue.measure(recorder.hints)
         self.pending: dict[str, PodInfo] = {}  # pods without a node that are ours to schedule, by uid
         self.attempts = {"scheduled": 0, "unschedulable": 0, "error": 0}
         self._preempts = preempts

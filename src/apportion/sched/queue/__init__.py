@@ -33,6 +33,7 @@ from apportion.sched.queue.events import (
     ActionType,
     ClusterEvent,
 )
+from apportion.sched.queue.hint_meter import HintMeter
 from apportion.sched.queue.hints import Hint, HintFn, Registration
 from apportion.sched.queue.nominator import Nominator
 from apportion.sched.queue.places import PreEnqueueFn
@@ -72,6 +73,7 @@ __all__ = [
     "ClusterEvent",
     "Hint",
     "HintFn",
+    "HintMeter",
     "Nominator",
     "PreCheckFn",
     "PreEnqueueFn",

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from apportion.sched.queue.entity import QueuedPod
 from apportion.sched.queue.events import ClusterEvent
+from apportion.sched.queue.hint_meter import HintMeter
 
 
 class Hint(Enum):
@@ -66,6 +67,7 @@ class Audience:
     profiles, sorted, with ``ANY_EVENT``. ``particular`` are the plugins that have to be asked about each pod.
     """
 
+    event: str  # its label
     is_wildcard: bool
     broad: tuple[str, ...]
     registrations: Mapping[str, tuple[Registration, ...]]
@@ -87,12 +89,13 @@ class EventIndex:
     Behaviour: ``isPodWorthRequeuing`` of backend/queue/scheduling_queue.go.
     """
 
-    __slots__ = ("_audiences", "_registrations", "hint_faults")
+    __slots__ = ("_audiences", "_registrations", "hint_faults", "meter")
 
     def __init__(self, registrations: Mapping[str, Sequence[Registration]]) -> None:
         self._registrations = {name: tuple(registrations[name]) for name in sorted(registrations)}
         self._audiences: dict[ClusterEvent, Audience] = {}
         self.hint_faults: Counter[str] = Counter()  # hint functions that raised, by plugin
+        self.meter: HintMeter | None = None
 
     def get_audience(self, event: ClusterEvent) -> Audience:
         """Return who registered for an event; false when nobody did."""
@@ -130,10 +133,10 @@ class EventIndex:
         for registration in audience.registrations.get(pod.scheduler_name, ()):
             plugin = registration.plugin
             if plugin in pending:
-                if self._is_queue(registration, pod, old, new):
+                if self._is_queue(registration, audience.event, pod, old, new):
                     return Requeue.IMMEDIATELY
             elif answer is Requeue.SKIP and plugin in pod.unschedulable_plugins:
-                if not self._is_queue(registration, pod, old, new):
+                if not self._is_queue(registration, audience.event, pod, old, new):
                     continue
                 answer = Requeue.AFTER_BACKOFF
                 if not pending:
@@ -144,7 +147,7 @@ class EventIndex:
         """Return the interests of the only pods of a plugin that an event can help, None when it may be any."""
         try:
             return narrow(old, new)
-        except Exception:  # see `_is_queue`
+        except Exception:  # see `_ask`
             self.hint_faults[plugin] += 1
             return None
 
@@ -159,13 +162,22 @@ class EventIndex:
         narrows = {p: n for p, fns in by_plugin.items() if len(fns) == 1 and (n := next(iter(fns))) is not None}
         broad = (ANY_EVENT, *sorted(by_plugin.keys() - narrows.keys()))
         particular = frozenset(r.plugin for r in found if r.hint is not None and not r.per_kind)
-        return Audience(event.is_wildcard, broad, registrations, narrows, particular)
+        return Audience(event.label, event.is_wildcard, broad, registrations, narrows, particular)
 
-    def _is_queue(self, registration: Registration, pod: QueuedPod[Any], old: object, new: object) -> bool:
+    def _is_queue(self, registration: Registration, event: str, pod: QueuedPod[Any], old: object, new: object) -> bool:
+        meter = self.meter
+        if meter is None:
+            return self._ask(registration, pod, old, new) is not Hint.SKIP
+        begun_s = meter.now()
+        hint = self._ask(registration, pod, old, new)
+        meter.answered(registration.plugin, event, begun_s, "Error" if hint is None else hint.value)
+        return hint is not Hint.SKIP
+
+    def _ask(self, registration: Registration, pod: QueuedPod[Any], old: object, new: object) -> Hint | None:
         if registration.hint is None:
-            return True
+            return Hint.QUEUE
         try:
-            return registration.hint(pod.pod, old, new) is Hint.QUEUE
+            return Hint.QUEUE if registration.hint(pod.pod, old, new) is Hint.QUEUE else Hint.SKIP
         except Exception:  # a fault of one plugin: trying in vain is cheaper than a pod forgotten
             self.hint_faults[registration.plugin] += 1
-            return True
+            return None

@@ -12,6 +12,7 @@ from apportion.sched.queue.events import (
     UNSCHEDULED_POD_ADD,
     ClusterEvent,
 )
+from apportion.sched.queue.hint_meter import HintMeter
 from apportion.sched.queue.hints import Audience, EventIndex, Registration, Requeue
 from apportion.sched.queue.in_flight import InFlightList
 from apportion.sched.queue.nominator import Nominator
@@ -151,6 +152,10 @@ class SchedulingQueue(Generic[PodT]):
             self._in_flight.leave(pod.uid)
 
     # ---- events ---------------------------------------------------------------------------------------
+
+    def measure(self, meter: HintMeter) -> None:
+        """Have queueing hints timed from now on."""
+        self._events.meter = meter
 
     def is_of_interest(self, event: ClusterEvent) -> bool:
         """Return whether any plugin registered for an event; others need not be reported."""

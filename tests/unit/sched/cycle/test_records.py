@@ -6,12 +6,6 @@ from typing import Any
 import pytest
 from builders import Bench, node_tree, pod_tree
 
-from apportion.api.feature_gates import FeatureGates
-from apportion.base import Rng
-from apportion.sched.cycle.build import build_scheduler
-from apportion.sched.framework.config import SchedulerConfig
-from apportion.sched.shell import Shell
-
 # histograms of upstream that a scheduler with ordinary pods fills, with their smallest and largest bounds
 BOUNDS = {
     "scheduler_scheduling_attempt_duration_seconds": ("0.001", "16.384"),
@@ -26,13 +20,9 @@ class Recorded(Bench):
     """A bench whose scheduler keeps metrics; ``tick_s`` passes whenever it looks at the clock for durations."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.tick_s = 0.25
         self._perf_s = 0.0
-        gates = FeatureGates.parse("")
-        self.scheduler = build_scheduler(SchedulerConfig(), self.state, gates, self.clock, Rng(0), perf=self._perf)
-        self.shell = Shell(self.scheduler, self.transport, self.clock)
-        self.shell.start()
+        super().__init__(perf=self._perf)
 
     def _perf(self) -> float:
         self._perf_s += self.tick_s
@@ -145,3 +135,20 @@ def test_events_and_calls_are_timed_by_what_they_are() -> None:
     seconds = "scheduler_async_api_call_execution_duration_seconds_count"
     assert found[f'{seconds}{{call_type="pod_binding",result="success"}}'] == "1"
     assert not [k for k in found if k.startswith("scheduler_pending_async_api_calls")]
+
+
+def test_hints_are_timed_by_what_they_say() -> None:
+    bench = Recorded()
+    bench.put("nodes", node_tree("n1", cpu="1"))
+    bench.put("pods", pod_tree("p", cpu="3"), pod_tree("q", nodeSelector={"disk": "ssd"}))
+    bench.run()
+    bench.put("nodes", node_tree("n2", cpu="2"), node_tree("n3", cpu="4"))
+    found = bench.metrics()
+    name = "scheduler_queueing_hint_execution_duration_seconds"
+    labels = 'plugin="{}",event="NodeAdd",hint="{}"'
+    skipped = labels.format("NodeResourcesFit", "QueueSkip")
+    assert found[f"{name}_count{{{skipped}}}"] == "1"
+    assert found[f"{name}_sum{{{skipped}}}"] == "0.25"
+    assert found[f"{name}_count{{{labels.format('NodeResourcesFit', 'Queue')}}}"] == "1"
+    assert found[f"{name}_count{{{labels.format('NodeAffinity', 'QueueSkip')}}}"] == "2"
+    assert f'{name}_bucket{{{skipped},le="1e-05"}}' in found
