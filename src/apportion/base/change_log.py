@@ -13,13 +13,14 @@ class ChangeLog(Generic[K]):
     further behind is told to look at everything.
     """
 
-    __slots__ = ("_base", "_entries", "_keep", "head")
+    __slots__ = ("_base", "_entries", "_keep", "_last", "head")
 
     def __init__(self, keep: int = 65536) -> None:
         self._entries: list[K] = []
         self._base = 0
         self._keep = keep
         self.head = 0
+        self._last: tuple[int, int, list[K]] = (-1, -1, [])  # (cursor, head, what was answered)
 
     def add(self, entry: K) -> None:
         """Note that something about ``entry`` changed."""
@@ -33,9 +34,15 @@ class ChangeLog(Generic[K]):
     def since(self, cursor: int, most: int) -> list[K] | None:
         """Return the distinct entries noted after ``cursor``; None means "too many to list, redo all".
 
-        ``most`` is the number of entries beyond which redoing all is cheaper than listing them.
+        ``most`` is the number of entries beyond which redoing all is cheaper than listing them. The list must not be
+        changed: readers often come one after the other from the same place, and get the same one.
         """
         if cursor < self._base or self.head - cursor > most:
             return None
+        last_cursor, last_head, last = self._last
+        if last_cursor == cursor and last_head == self.head:
+            return last
         fresh = self._entries[cursor - self._base :]
-        return fresh if len(fresh) == 1 else list(dict.fromkeys(fresh))
+        found = fresh if len(fresh) == 1 else list(dict.fromkeys(fresh))
+        self._last = (cursor, self.head, found)
+        return found

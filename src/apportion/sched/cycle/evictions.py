@@ -4,10 +4,13 @@ Tried in between it would find some victims gone and others there, and might sen
 Behaviour: the PreEnqueue of plugins/defaultpreemption with asynchronous preemption.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from apportion.sched.framework import Outcome
+from apportion.sched.cycle.binding import Binding
+from apportion.sched.cycle.preemption import PREEMPTED, delete_victim, mark_disrupted, preempted_event
+from apportion.sched.cycle.tasks import TaskRunner
+from apportion.sched.framework import Outcome, WaitingPods
 from apportion.sched.queue import ASSIGNED_POD_DELETE, SchedulingQueue
 from apportion.sched.state import ClusterState, PodInfo
 
@@ -70,3 +73,39 @@ class Eviction:
         self._open -= 1
         if not self._open:
             self._evictions.end(self)
+
+
+class Evictor:
+    """Sends victims away."""
+
+    def __init__(
+        self, tasks: TaskRunner, evictions: Evictions, waiting_pods: WaitingPods, bindings: Mapping[str, Binding]
+    ) -> None:
+        """``bindings``: those under way, by the pod's uid."""
+        self._tasks = tasks
+        self._evictions = evictions
+        self._waiting_pods = waiting_pods
+        self._bindings = bindings
+
+    def begin(self, pod: PodInfo, victims: Sequence[PodInfo]) -> Eviction:
+        """Keep ``pod`` from being tried until ``evict`` and the API are done with its victims."""
+        return self._evictions.begin(pod, victims)
+
+    def evict(self, eviction: Eviction, node_name: str) -> None:
+        """Send all victims away."""
+        for victim in eviction.victims:
+            self._evict_one(eviction, victim, node_name)
+        eviction.settle()
+
+    def _evict_one(self, eviction: Eviction, victim: PodInfo, node_name: str) -> None:
+        """Send a victim away: in memory while it is not bound yet, through the API otherwise."""
+        pod, tasks = eviction.pod, self._tasks
+        waiting, binding = self._waiting_pods.find(victim.uid), self._bindings.get(victim.uid)
+        if waiting is not None:
+            waiting.preempt(PREEMPTED)
+        elif binding is None or not binding.cancel(PREEMPTED):
+            tasks.send(mark_disrupted(pod, victim))
+            tasks.send(delete_victim(victim), eviction.expect())
+            tasks.send(preempted_event(pod, victim, node_name))
+            return
+        tasks.send(preempted_event(pod, victim, node_name, in_memory=True))

@@ -10,39 +10,22 @@ from typing import TypeVar
 
 from apportion.base import Clock, Rng
 from apportion.sched.cycle.binding import Binding
-from apportion.sched.cycle.evictions import EVICTING, PREEMPTION, Eviction, Evictions
+from apportion.sched.cycle.evictions import EVICTING, PREEMPTION, Evictions, Evictor
 from apportion.sched.cycle.extended import ExtendedSearch, NoNode
 from apportion.sched.cycle.extenders import ExtenderError, Extenders
-from apportion.sched.cycle.failure import (
-    SCHEDULER_ERROR,
-    UNSCHEDULABLE,
-    failed_condition,
-    failed_event,
-    scheduled_event,
-)
-from apportion.sched.cycle.look import Look
-from apportion.sched.cycle.preemption import (
-    PREEMPTED,
-    clear_nominations,
-    delete_victim,
-    lower_nominations,
-    mark_disrupted,
-    preempted_event,
-)
+from apportion.sched.cycle.failing import Failures
+from apportion.sched.cycle.failure import scheduled_event
 from apportion.sched.cycle.records import Recorder
 from apportion.sched.cycle.search import NodeSearch
 from apportion.sched.cycle.tasks import TaskRunner
 from apportion.sched.cycle.writes import ConditionWriter
 from apportion.sched.framework import (
-    Code,
     CommandGenerator,
-    Diagnosis,
     Extender,
     Hold,
     Outcome,
     Plan,
     PluginFaultError,
-    PostFilterResult,
     Profile,
     Status,
     WaitingPods,
@@ -107,9 +90,14 @@ class Scheduler:
         self.pending: dict[str, PodInfo] = {}  # pods without a node that are ours to schedule, by uid
         self.attempts = {"scheduled": 0, "unschedulable": 0, "error": 0}
         self._preempts = preempts
-        self._conditions = ConditionWriter(state.reader)
         self._bindings: dict[str, Binding] = {}  # those under way, by the pod's uid
         self.evictions = Evictions(self.queue, state)
+        conditions = ConditionWriter(state.reader)
+        evictor = Evictor(self.tasks, self.evictions, self.waiting_pods, self._bindings)
+        self._failures = Failures(
+            state, self.search, self.queue, self.pending, self.attempts, self.tasks, conditions,
+            evictor if preempts else None, recorder,
+        )  # fmt: skip
         self.extenders = Extenders(extenders, state.nodes)
         self._extended = ExtendedSearch(state, self.search, profiles, self.extenders)
         # An extender is being asked about a pod: until it answers nothing may change the state, and no pod is popped.
@@ -173,7 +161,7 @@ class Scheduler:
             # a fault costs this one pod an attempt, and nothing else
             _log.error("scheduling %s failed: %r", pod.key, fault, exc_info=_log.isEnabledFor(logging.DEBUG))
             known = isinstance(fault, PluginFaultError)
-            self._fail(entity, pod, str(fault) if known else f"{type(fault).__name__}: {fault}")
+            self._failures.fail(entity, pod, str(fault) if known else f"{type(fault).__name__}: {fault}")
         return True
 
     def _cycle(self, entity: QueuedPod[PodInfo], pod: PodInfo) -> None:
@@ -182,7 +170,7 @@ class Scheduler:
         if self.recorder is not None:
             self.recorder.searched(pod)
         if row is None:
-            self._reject(entity, look)
+            self._failures.reject(entity, look)
             return
         self._place(entity, pod, look.plan, row)
 
@@ -196,7 +184,7 @@ class Scheduler:
             if self.recorder is not None:
                 self.recorder.searched(pod)
             if isinstance(found, NoNode):
-                self._park(entity, pod, found.diagnosis, found.result)
+                self._failures.park(entity, pod, found.diagnosis, found.result)
             else:
                 self._place(entity, pod, look.plan, found, interested)
         except (ExtenderError, PluginFaultError) as fault:
@@ -206,7 +194,7 @@ class Scheduler:
     def _end_decision(self, entity: QueuedPod[PodInfo], pod: PodInfo, status: Status | None) -> None:
         self.is_deciding = False
         if status is not None:
-            self._fail(entity, pod, status.message)
+            self._failures.fail(entity, pod, status.message)
         if self._has_missed_flush:
             self._has_missed_flush = False
             self.flush()
@@ -230,7 +218,7 @@ class Scheduler:
             status = holds
         if status is not None:
             self._undo(binding)
-            self._settle_failure(entity, pod, status)
+            self._failures.settle(entity, pod, status)
             return
         self._bind(binding, holds if isinstance(holds, dict) else {})
 
@@ -276,8 +264,12 @@ class Scheduler:
         task = binding.steps(waiting, lambda: self.queue.done(pod.uid))
         self.tasks.run(task, lambda status: self._finish(binding, status))
 
+    def is_awaited(self, number: int) -> bool:
+        """Return whether anything goes on with the outcome of a command; if not, ``resume`` may be left out."""
+        return self.tasks.is_awaited(number)
+
     def resume(self, number: int, outcome: Outcome) -> None:
-        """Hand over the outcome of a command. Must be called exactly once for each command of the outbox."""
+        """Hand over the outcome of a command. Must be called exactly once for each one that is awaited."""
         self.tasks.resume(number, outcome)
 
     def abandon(self, uid: str) -> None:
@@ -301,7 +293,7 @@ class Scheduler:
         was_assumed = self._undo(binding)
         if was_assumed and not status.code.is_rejected:
             self.queue.move_all(ASSIGNED_POD_DELETE, pod, None)
-        self._settle_failure(binding.entity, pod, status)
+        self._failures.settle(binding.entity, pod, status)
         if was_assumed and status.code.is_rejected:  # the pod must not wake itself
             self.queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid)
 
@@ -311,114 +303,3 @@ class Scheduler:
             for command in plugin.unreserve(binding.pod, binding.row, binding.plan.states.get(plugin.name)):
                 self.tasks.send(command)
         return self.state.forget(binding.pod)
-
-    # ---- failure ------------------------------------------------------------------------------------------
-
-    def _reject(self, entity: QueuedPod[PodInfo], look: Look) -> None:
-        """Park a pod that fits nowhere, after asking whether room can be made for it."""
-        pod = look.pod
-        diagnosis = self.search.diagnose(look)
-        rejected = diagnosis.pre_filter
-        asks = self._preempts and (rejected is None or rejected.code is not Code.ERROR)
-        begun_s = self.recorder.now() if self.recorder is not None else 0.0
-        result = self.search.post_filter(look, diagnosis) if asks else None
-        if self.recorder is not None and result is not None:
-            self.recorder.point("PostFilter", pod.scheduler_name, begun_s, result.status.code.text)
-        self._park(entity, pod, diagnosis, result)
-
-    def _park(
-        self, entity: QueuedPod[PodInfo], pod: PodInfo, diagnosis: Diagnosis, result: PostFilterResult | None
-    ) -> None:
-        rejected = diagnosis.pre_filter
-        if rejected is not None and rejected.code is Code.ERROR:
-            self._fail(entity, pod, rejected.message)
-            return
-        message = diagnosis.message()
-        if result is not None:
-            message += f" {'' if result.commands else 'preemption: '}{result.status.message}"
-        self.attempts["unschedulable"] += 1
-        if self.recorder is not None:
-            self.recorder.end(entity, pod, "unschedulable", reason=message)
-            if result is not None and result.status.plugin == PREEMPTION:
-                self.recorder.count_preemption(len(result.victims))
-        # before the pod is queued, so that it waits for its evictions wherever it goes
-        eviction = self.evictions.begin(pod, result.victims) if result is not None and result.victims else None
-        self._requeue(entity, diagnosis.unschedulable_plugins(), diagnosis.pending_plugins())
-        nominated = self._nominate(pod, result)
-        self._tell_failure(pod, UNSCHEDULABLE, message, nominated)
-        if nominated:
-            self._give_up_places(pod, nominated)
-        if eviction is not None:
-            self._evict(eviction, nominated or "")
-        for command in result.commands if result is not None else ():
-            self.tasks.send(command)
-
-    def _nominate(self, pod: PodInfo, result: PostFilterResult | None) -> str | None:
-        """Follow PostFilter's nomination; returns what the API has to hear of it, None for nothing."""
-        if result is None or result.nominated_node_name is None:
-            return None
-        self.queue.nominator.add(pod, result.nominated_node_name)
-        changed = result.nominated_node_name != pod.nominated_node_name
-        return result.nominated_node_name if changed or result.victims else None
-
-    def _give_up_places(self, pod: PodInfo, node_name: str) -> None:
-        """Clear the nominations of less important pods to the node."""
-        nominator = self.queue.nominator
-        for command in clear_nominations(nominator, lower_nominations(nominator, pod, node_name)):
-            self.tasks.send(command)
-
-    def _evict(self, eviction: Eviction, node_name: str) -> None:
-        for victim in eviction.victims:
-            self._evict_one(eviction, victim, node_name)
-        eviction.settle()
-
-    def _evict_one(self, eviction: Eviction, victim: PodInfo, node_name: str) -> None:
-        """Send a victim away: in memory while it is not bound yet, through the API otherwise."""
-        pod = eviction.pod
-        waiting, binding = self.waiting_pods.find(victim.uid), self._bindings.get(victim.uid)
-        if waiting is not None:
-            waiting.preempt(PREEMPTED)
-        elif binding is None or not binding.cancel(PREEMPTED):
-            self.tasks.send(mark_disrupted(pod, victim))
-            self.tasks.send(delete_victim(victim), eviction.expect())
-            self.tasks.send(preempted_event(pod, victim, node_name))
-            return
-        self.tasks.send(preempted_event(pod, victim, node_name, in_memory=True))
-
-    def _requeue(self, entity: QueuedPod[PodInfo], unschedulable: frozenset[str], pending: frozenset[str]) -> bool:
-        """Take the pod back as the API has it now; one that is gone or has a node by now is not tried again.
-
-        Returns False for the latter: nothing is to be told of it.
-        """
-        current = self.pending.get(entity.uid)
-        if current is None:
-            self.queue.done(entity.uid)
-            return False
-        entity.pod = current
-        self.queue.add_unschedulable(entity, unschedulable, pending)
-        return True
-
-    def _settle_failure(self, entity: QueuedPod[PodInfo], pod: PodInfo, status: Status) -> None:
-        """Requeue after Reserve or the binding failed: by its plugin when rejected, by error backoff otherwise."""
-        if not status.code.is_rejected:
-            self._fail(entity, pod, status.message)
-            return
-        self.attempts["unschedulable"] += 1
-        if self.recorder is not None:
-            self.recorder.end(entity, pod, "unschedulable", reason=status.message)
-        text = f"0/{self.state.nodes.count} nodes are available: 1 {status.message}."
-        if self._requeue(entity, frozenset({status.plugin}), frozenset()):
-            self._tell_failure(pod, UNSCHEDULABLE, text)
-
-    def _fail(self, entity: QueuedPod[PodInfo], pod: PodInfo, message: str) -> None:
-        self.attempts["error"] += 1
-        if self.recorder is not None:
-            self.recorder.end(entity, pod, "error", reason=message)
-        if self._requeue(entity, frozenset(), frozenset()):
-            self._tell_failure(pod, SCHEDULER_ERROR, message)
-
-    def _tell_failure(self, pod: PodInfo, reason: str, message: str, nominated: str | None = None) -> None:
-        self.tasks.send(failed_event(pod, message))
-        condition = failed_condition(pod, reason, message, nominated)
-        known = self.pending.get(pod.uid, pod)
-        self.tasks.run(self._conditions.write(condition, known), lambda status: None)

@@ -36,6 +36,10 @@ class TaskRunner:
             self._waiting[self._count] = on_done
         self.outbox.append((self._count, command))
 
+    def is_awaited(self, number: int) -> bool:
+        """Return whether anything goes on with the outcome of a command."""
+        return number in self._waiting
+
     def resume(self, number: int, outcome: Outcome) -> None:
         """Hand over the outcome of a command."""
         on_done = self._waiting.pop(number, None)

@@ -1,5 +1,6 @@
 """The shell: feeds what the API says into the scheduler, and carries out what the scheduler decides."""
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -36,6 +37,8 @@ from apportion.sched.shell.extender_calls import BlockingCalls, ExtenderCalls, W
 from apportion.sched.shell.requests import request_of
 from apportion.sched.shell.settling import Settling, must_settle
 from apportion.sched.state import PodHead
+
+_log = logging.getLogger(__name__)
 
 
 class _Frame(msgspec.Struct, gc=False):
@@ -187,10 +190,13 @@ class Shell:
                 self._call(number, command)
                 continue
             request = request_of(command, now)
+            sent += 1
             if self._meter is not None:
                 self._meter.sent(number, command)
+            elif not self._scheduler.is_awaited(number):
+                self._transport.submit(request, _note_failure)  # half of all commands, most of them events
+                continue
             self._transport.submit(request, partial(self._on_answer, number, command, request))
-            sent += 1
         self._settling.work()
         return sent
 
@@ -232,6 +238,11 @@ class Shell:
         if self._now[0] != now_s:
             self._now = (now_s, format_micro_time(now_s))
         return self._now[1]
+
+
+def _note_failure(response: Response) -> None:
+    if not 200 <= response.code < 300:
+        _log.warning("a command that nothing depends on failed: %s", response.message)
 
 
 def _view_sink(view: type[View], changed: Callable[..., None], gone: Callable[[str], None]) -> Callable[[bytes], None]:
