@@ -14,7 +14,7 @@ from apportion.base import Clock, Rng
 from apportion.client import STRATEGIC_MERGE_PATCH, Request, Task, Transport
 from apportion.controllers.claim_views import DECODE_POD, PodView
 from apportion.controllers.controller import Controller
-from apportion.controllers.device_taints import ClaimView, DeviceTaints, Eviction, PoolKey, merge
+from apportion.controllers.device_taints import NO_EXECUTE, ClaimView, DeviceTaints, Eviction, PoolKey, merge
 from apportion.controllers.event_recorder import EventRecorder, Subject
 from apportion.controllers.object_cache import ObjectCache
 from apportion.controllers.steps import Steps
@@ -56,10 +56,13 @@ class DeviceTaintEvictionController(Controller[Key]):
         self._rules.listen(self._on_rule)
 
     def start(self) -> None:
-        """Watch; what pods refer to first."""
+        """Watch what can taint devices. Claims and pods are watched once anything does: most clusters have no taint."""
         self._slices.start()
         if self._has_rules:
             self._rules.start()
+
+    def _watch_users(self) -> None:
+        """Watch claims and pods from now on; what pods refer to first."""
         self._claims.start()
         self._pods.start()
 
@@ -89,6 +92,8 @@ class DeviceTaintEvictionController(Controller[Key]):
             self._taints.remove_slice(old.metadata.name)
         if new is not None:
             self._taints.set_slice(new)
+            if any(taint.effect == NO_EXECUTE for device in new.spec.devices for taint in device.taints):
+                self._watch_users()
         for view in (old, new):
             if view is not None:
                 self._look_at_pool((view.spec.driver, view.spec.pool.name))
@@ -96,6 +101,7 @@ class DeviceTaintEvictionController(Controller[Key]):
     def _on_rule(self, old: DeviceTaintRule | None, new: DeviceTaintRule | None) -> None:
         name = next(r.metadata.name for r in (old, new) if r is not None)
         if new is not None:
+            self._watch_users()
             self._taints.rules[name] = new
             if old is not None and old.metadata.uid == new.metadata.uid and old.spec == new.spec:
                 return

@@ -108,12 +108,12 @@ class ObjectCache(Generic[T]):
         if event.type not in ("ADDED", "MODIFIED", "DELETED"):
             return
         item = self._decode(event.object)
-        version = _get_version(item)
+        meta = item.metadata
+        version = int(meta.resource_version)
         self._seen = max(self._seen, version)
-        known = self.objects.get(item.metadata.key)
+        known = self.objects.get(meta.key)
         is_deleted = event.type == "DELETED"
-        is_same = known is not None and known.metadata.uid == item.metadata.uid
-        if known is not None and version < _get_version(known) and not (is_deleted and is_same):
+        if known is not None and version < _get_version(known) and not (is_deleted and known.metadata.uid == meta.uid):
             return  # what we wrote is newer
         self._replace(known, None if is_deleted else item)
         old = item if known is None and is_deleted else known

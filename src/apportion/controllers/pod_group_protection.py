@@ -59,13 +59,16 @@ class PodGroupProtectionController(Controller[Key]):
         super().__init__(transport, clock)
         self._leaving: dict[Key, _Meta] = {}
         self._members: dict[Key, set[str]] = {}
+        self._is_watching_pods = False
 
     def start(self) -> None:
-        """Watch both."""
+        """Watch groups; pods once there is a group, and before anything is done about it."""
         self._transport.watch(_GROUPS, self._on_group)
-        self._transport.watch("pods", self._on_pod)
 
     def _on_group(self, frame: bytes) -> None:
+        if not self._is_watching_pods:
+            self._is_watching_pods = True
+            self._transport.watch("pods", self._on_pod)
         event = decode_frame(frame)
         meta = _GROUP(event.object).metadata
         key = (meta.namespace, meta.name)

@@ -39,13 +39,13 @@ class ResourcePoolStatusController(Controller[str]):
         self._requests.listen(self._on_request)
 
     def start(self) -> None:
-        """Watch; requests last, so that they are answered with what is known."""
-        self._slices.start()
-        self._claims.start()
+        """Watch requests; slices and claims once there is one, and before it is answered."""
         self._requests.start()
 
     def _on_request(self, old: ResourcePoolStatusRequest | None, new: ResourcePoolStatusRequest | None) -> None:
         if new is not None and new.status is None:
+            self._slices.start()
+            self._claims.start()
             self.queue.add(new.metadata.name)
         elif new is None and old is not None:
             self._looks.pop(old.metadata.name, None)
