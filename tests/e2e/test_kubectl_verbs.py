@@ -125,11 +125,13 @@ def test_a_drain_waits_for_a_disruption_budget(start_cluster: Callable[..., Clus
     cluster = start_cluster("--nodes", "2")
     cluster.run("create", "deployment", "d", "--image=i", "--replicas=4")
     assert cluster.run("rollout", "status", "deployment/d", "--timeout=20s").rc == 0
-    cluster.run("create", "pdb", "d", "--selector=app=d", "--min-available=3")
-    assert cluster.run("wait", "--for=jsonpath={.status.disruptionsAllowed}=1", "pdb/d", "--timeout=10s").rc == 0
-    drained = cluster.run("drain", "node-0", "--timeout=40s")
-    assert drained.stdout.endswith("node/node-0 drained\n")
-    assert "Cannot evict pod as it would violate the pod's disruption budget." in drained.stderr
+    cluster.run("create", "pdb", "d", "--selector=app=d", "--min-available=4")
+    assert cluster.run("wait", "--for=jsonpath={.status.currentHealthy}=4", "pdb/d", "--timeout=10s").rc == 0
+    refused = cluster.run("drain", "node-0", "--timeout=3s")
+    assert refused.rc == 1
+    assert "Cannot evict pod as it would violate the pod's disruption budget." in refused.stderr
+    cluster.run("patch", "pdb", "d", "-p", '{"spec":{"minAvailable":3}}')
+    assert cluster.run("drain", "node-0", "--timeout=40s").stdout.endswith("node/node-0 drained\n")
     nodes = {p["spec"].get("nodeName") for p in show(cluster, "pods")["items"]}
     assert "node-0" not in nodes
 
