@@ -1,7 +1,7 @@
 """The only way to the API: the transport interface and its in-memory form; ``client.http`` has the one over HTTP."""
 
 from apportion.client.difference import list_difference
-from apportion.client.events import PodEvent, create_event, format_micro_time
+from apportion.client.events import EVENTS, format_micro_time
 from apportion.client.memory import MemoryTransport
 from apportion.client.tasks import Task, run_task
 from apportion.client.transport import (
@@ -21,6 +21,7 @@ from apportion.client.transport import (
 from apportion.client.watches import Watches
 
 __all__ = [
+    "EVENTS",
     "JSON",
     "JSON_PATCH",
     "MERGE_PATCH",
@@ -28,7 +29,6 @@ __all__ = [
     "MemoryTransport",
     "OnDone",
     "OnSynced",
-    "PodEvent",
     "Request",
     "Response",
     "Task",
@@ -36,7 +36,6 @@ __all__ = [
     "WatchHandle",
     "WatchSink",
     "Watches",
-    "create_event",
     "format_micro_time",
     "is_unknown",
     "list_difference",

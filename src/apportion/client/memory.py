@@ -186,6 +186,8 @@ class MemoryTransport(Transport):
         return Response(200, raw)
 
     def _patch(self, request: Request) -> Response:
+        if request.resource == EVENTS:
+            return Response(200)
         key = (request.resource, request.namespace, request.name)
         raw = self._objects.get(key)
         if raw is None:

@@ -227,7 +227,7 @@ class ControlPlane:
     def _set_alarm(self, now_s: float) -> None:
         """Wake up when the next backoff ends, a parked pod rested too long or the next failed key is due."""
         ready = (c.queue.next_wakeup_s() for c in self._all_controllers() if c.has_synced)
-        due = (self.next_due_s(), self.scheduler.next_wakeup_s(), *ready)
+        due = (self.next_due_s(), self.scheduler.next_wakeup_s(), self._shell.next_periodic_s(), *ready)
         times = [t for t in due if t is not None]
         if times and (self._alarm_s is None or min(times) < self._alarm_s):
             self._alarm_s = min(times)

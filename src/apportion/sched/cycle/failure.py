@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from apportion.sched.framework import EmitEvent, PatchPodCondition
+from apportion.sched.framework import EmitEvent, PatchPodCondition, pod_event
 from apportion.sched.state import PodInfo
 
 NOTE_MAX: Final = 1024
@@ -12,7 +12,7 @@ UNSCHEDULABLE, SCHEDULER_ERROR = "Unschedulable", "SchedulerError"
 def failed_event(pod: PodInfo, message: str) -> EmitEvent:
     """Return the event that tells why a pod could not be scheduled (handleSchedulingFailure)."""
     note = message if len(message) <= NOTE_MAX else message[: NOTE_MAX - 4] + " ..."
-    return EmitEvent(pod.namespace, pod.name, pod.uid, "Warning", "FailedScheduling", "Scheduling", note)
+    return pod_event(pod, "Warning", "FailedScheduling", "Scheduling", note)
 
 
 def failed_condition(pod: PodInfo, reason: str, message: str, nominated: str | None = None) -> PatchPodCondition:
@@ -27,4 +27,4 @@ def failed_condition(pod: PodInfo, reason: str, message: str, nominated: str | N
 def scheduled_event(pod: PodInfo, node_name: str) -> EmitEvent:
     """Return the event that tells where a pod went."""
     note = f"Successfully assigned {pod.key} to {node_name}"
-    return EmitEvent(pod.namespace, pod.name, pod.uid, "Normal", "Scheduled", "Binding", note)
+    return pod_event(pod, "Normal", "Scheduled", "Binding", note)

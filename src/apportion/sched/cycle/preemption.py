@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from apportion.sched.framework import ClearNomination, Command, DeletePod, EmitEvent, MarkDisrupted
+from apportion.sched.framework import ClearNomination, Command, DeletePod, EmitEvent, MarkDisrupted, pod_event
 from apportion.sched.queue import Nominator
 from apportion.sched.state import PodInfo
 
@@ -25,7 +25,7 @@ def preempted_event(pod: PodInfo, victim: PodInfo, node_name: str, in_memory: bo
     note = f"Preempted by pod {pod.uid} on node {node_name}"
     if in_memory:
         note += " (in kube-scheduler memory)."
-    return EmitEvent(victim.namespace, victim.name, victim.uid, "Normal", "Preempted", "Preempting", note)
+    return pod_event(victim, "Normal", "Preempted", "Preempting", note, pod)
 
 
 def lower_nominations(nominator: Nominator[PodInfo], pod: PodInfo, node_name: str) -> list[PodInfo]:

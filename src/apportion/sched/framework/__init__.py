@@ -27,6 +27,7 @@ from apportion.sched.framework.commands import (
     NominatePod,
     Outcome,
     PatchPodCondition,
+    PodRef,
     RecordExtendedClaim,
     RecordFootprint,
     ReleaseClaim,
@@ -36,6 +37,7 @@ from apportion.sched.framework.commands import (
 )
 from apportion.sched.framework.config_fields import Extender
 from apportion.sched.framework.diagnosis import PRE_FILTER, Diagnosis, diagnose
+from apportion.sched.framework.events import pod_event
 from apportion.sched.framework.expected import ExpectedPods
 from apportion.sched.framework.meter import PluginMeter
 from apportion.sched.framework.plan import Plan, Planner
@@ -92,6 +94,7 @@ __all__ = [
     "Plugin",
     "PluginFaultError",
     "PluginMeter",
+    "PodRef",
     "PostFilterResult",
     "PreBindPlugin",
     "PreFilterResult",
@@ -121,6 +124,7 @@ __all__ = [
     "find_best",
     "find_sort",
     "naming",
+    "pod_event",
     "unresolvable",
     "unschedulable",
 ]

@@ -205,16 +205,25 @@ class ClearNomination(Struct, frozen=True):
     uid: str
 
 
-class EmitEvent(Struct, frozen=True):
-    """Record an API event about a pod."""
+class PodRef(Struct, frozen=True):
+    """A pod as an event names it; ``version`` is the resource version that was looked at."""
 
     namespace: str
     name: str
     uid: str
-    type: str
+    version: str
+
+
+class EmitEvent(Struct, frozen=True):
+    """Record an API event about a pod, and on account of another one where ``related`` says so."""
+
+    pod: PodRef
+    reporter: str  # the name of the scheduler
+    type: str  # Normal, Warning
     reason: str
     action: str
-    note: str
+    note: str  # at most 1024 bytes
+    related: PodRef | None = None
 
 
 class CallExtender(Struct, frozen=True):

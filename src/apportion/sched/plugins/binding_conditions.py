@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from apportion.api.resource import DeviceRequestAllocationResult
 from apportion.api.view import Condition
 from apportion.base import Clock, parse_time
-from apportion.sched.framework import CommandGenerator, EmitEvent, Status, Wait, error
+from apportion.sched.framework import CommandGenerator, Status, Wait, error, pod_event
 from apportion.sched.plugins.claim_metrics import ERROR, FAILED, SUCCESS, TIMEOUT, ClaimMetrics, list_drivers
 from apportion.sched.state import ClaimInfo, ClusterState, PodInfo
 
@@ -86,7 +86,7 @@ class BindingConditions:
         if not any(has_conditions(c) for c in current):
             return None
         note = f"waiting for binding conditions for device on node {node}"
-        yield EmitEvent(pod.namespace, pod.name, pod.uid, "Normal", "BindingConditionsPending", "Scheduling", note)
+        yield pod_event(pod, "Normal", "BindingConditionsPending", "Scheduling", note)
         begun_s = self._clock.now()
         deadline_s = min(self._deadline_s(c) for c in current if has_conditions(c))
         status = yield from self._wait_until(claims, deadline_s)

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from apportion.api.extended_resources import EXTENDED_CLAIM
 from apportion.api.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
-from apportion.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, PodEvent, Request, create_event
+from apportion.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
 from apportion.sched.framework import (
     AddClaimFinalizer,
     AllocateClaim,
@@ -20,7 +20,6 @@ from apportion.sched.framework import (
     DeallocateClaim,
     DeleteClaim,
     DeletePod,
-    EmitEvent,
     GetClaim,
     GetPod,
     MarkDisrupted,
@@ -200,11 +199,6 @@ def _get_claim(c: GetClaim, now: str) -> Request:
     return Request("get", CLAIMS, c.namespace, c.name)
 
 
-def _emit(c: EmitEvent, now: str) -> Request:
-    event = PodEvent(c.namespace, c.name, c.uid, c.type, c.reason, c.action, c.note, "default-scheduler")
-    return create_event(event, now)
-
-
 _BUILDERS: Final[dict[type, Any]] = {
     BindPod: _bind,
     AddClaimFinalizer: _add_finalizer,
@@ -226,7 +220,6 @@ _BUILDERS: Final[dict[type, Any]] = {
     NominatePod: _nominate,
     GetPod: _get_pod,
     GetClaim: _get_claim,
-    EmitEvent: _emit,
 }
 
 

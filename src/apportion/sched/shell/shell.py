@@ -32,7 +32,8 @@ from apportion.api.view import ObjectMeta, View
 from apportion.base import Clock
 from apportion.client import Request, Response, Transport, Watches, format_micro_time
 from apportion.sched.cycle import EventHandlers, Scheduler
-from apportion.sched.framework import CallExtender, Command, Outcome
+from apportion.sched.framework import CallExtender, Command, EmitEvent, Outcome
+from apportion.sched.shell.event_writer import EventWriter
 from apportion.sched.shell.extender_calls import BlockingCalls, ExtenderCalls, WholeObjects
 from apportion.sched.shell.requests import request_of
 from apportion.sched.shell.settling import Settling, must_settle
@@ -105,6 +106,7 @@ class Shell:
         self._clock = clock
         self._handlers = EventHandlers(scheduler)
         self._settling = Settling(self._transport, clock)
+        self._events = EventWriter(self._transport, clock)
         self._now: tuple[float, str] = (-1.0, "")
 
     # ---- what the API says --------------------------------------------------------------------------------
@@ -189,16 +191,26 @@ class Shell:
             if isinstance(command, CallExtender):
                 self._call(number, command)
                 continue
-            request = request_of(command, now)
             sent += 1
+            if isinstance(command, EmitEvent):
+                self._record(number, command)
+                continue
+            request = request_of(command, now)
             if self._meter is not None:
                 self._meter.sent(number, command)
             elif not self._scheduler.is_awaited(number):
-                self._transport.submit(request, _note_failure)  # half of all commands, most of them events
+                self._transport.submit(request, _note_failure)
                 continue
             self._transport.submit(request, partial(self._on_answer, number, command, request))
         self._settling.work()
+        self._events.work()
         return sent
+
+    def _record(self, number: int, command: EmitEvent) -> None:
+        if self._scheduler.is_awaited(number):
+            self._events.write(command, partial(self._resume, number))
+        else:
+            self._events.write(command, _note_failure)
 
     def _call(self, number: int, command: CallExtender) -> None:
         assert self._whole is not None
@@ -217,6 +229,10 @@ class Shell:
     def next_wakeup_s(self) -> float | None:
         """Return when ``send`` has something to do although no command waits, None if never."""
         return self._settling.next_wakeup_s()
+
+    def next_periodic_s(self) -> float | None:
+        """Return when ``send`` has repeated events to write down, None if never."""
+        return self._events.next_wakeup_s()
 
     def _on_answer(self, number: int, command: Command, request: Request, response: Response) -> None:
         if must_settle(command, response):
