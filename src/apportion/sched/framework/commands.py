@@ -205,13 +205,15 @@ class ClearNomination(Struct, frozen=True):
     uid: str
 
 
-class PodRef(Struct, frozen=True):
-    """A pod as an event names it; ``version`` is the resource version that was looked at."""
+class PodRef(Struct, frozen=True, rename="camel"):
+    """A pod as an event names it, laid out as in the API; of the version that was looked at."""
 
     namespace: str
     name: str
     uid: str
-    version: str
+    resource_version: str
+    kind: str = "Pod"
+    api_version: str = "v1"
 
 
 class EmitEvent(Struct, frozen=True):

@@ -8,7 +8,7 @@ keeps them.
 
 from typing import Final
 
-import orjson
+import msgspec
 
 from apportion.base import Clock
 from apportion.client import EVENTS, MERGE_PATCH, OnDone, Request, Response, Transport, format_micro_time
@@ -20,7 +20,29 @@ KNOWN_MAX: Final = 20_000  # the oldest is forgotten first
 _NAME_MAX: Final = 253 - 17  # what the time behind it leaves of a pod's name
 _ONCE: Final = frozenset({"Scheduled", "Preempted"})  # cannot happen again to the same pod
 _NOT_FOUND: Final = 404
+_ENCODE: Final = msgspec.json.Encoder().encode
 _Key = tuple[str, str, str, str, str]
+
+
+class _Times(msgspec.Struct, frozen=True, rename="camel"):
+    count: int
+    last_observed_time: str
+
+
+class _Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    api_version: str
+    kind: str
+    metadata: dict[str, str]
+    event_time: str
+    type: str
+    reason: str
+    action: str
+    note: str
+    reporting_controller: str
+    reporting_instance: str
+    regarding: PodRef
+    related: PodRef | None = None
+    series: _Times | None = None
 
 
 class _Series:
@@ -44,6 +66,7 @@ class EventWriter:
         self._known: dict[_Key, _Series] = {}
         self._repeated: dict[_Key, _Series] = {}  # those of them that happened more than once
         self._last_ns = 0
+        self._formatted = (-1.0, "")  # a time in both forms
         self._ticks = 0
         self._tick_s = clock.now() + FINISH_S
 
@@ -53,7 +76,7 @@ class EventWriter:
         if command.reason in _ONCE:
             self._create(command, self._make_name(command.pod.name, now_s), now_s, on_done)
             return
-        key = (command.pod.uid, command.pod.version, command.type, command.reason, command.action)
+        key = (command.pod.uid, command.pod.resource_version, command.type, command.reason, command.action)
         known = self._known.get(key)
         if known is None:
             self._begin(key, command, now_s, on_done)
@@ -103,30 +126,22 @@ class EventWriter:
         return f"{pod[:_NAME_MAX].rstrip('-.')}.{self._last_ns:x}"
 
     def _create(self, command: EmitEvent, name: str, now_s: float, on_done: OnDone, count: int = 1) -> None:
-        now = format_micro_time(now_s)
-        body = {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {"namespace": command.pod.namespace, "name": name},
-            "eventTime": now,
-            "type": command.type,
-            "reason": command.reason,
-            "action": command.action,
-            "note": command.note,
-            "reportingController": command.reporter,
-            "reportingInstance": command.reporter,
-            "regarding": _refer(command.pod),
-        }
-        if command.related is not None:
-            body["related"] = _refer(command.related)
-        if count > 1:
-            body["series"] = {"count": count, "lastObservedTime": now}
-        self._transport.submit(Request("create", EVENTS, command.pod.namespace, "", orjson.dumps(body)), on_done)
+        now = self._format(now_s)
+        c, series = command, _Times(count, now) if count > 1 else None
+        meta = {"namespace": c.pod.namespace, "name": name}
+        what = (c.type, c.reason, c.action, c.note)
+        event = _Event("events.k8s.io/v1", "Event", meta, now, *what, c.reporter, c.reporter, c.pod, c.related, series)
+        self._transport.submit(Request("create", EVENTS, c.pod.namespace, "", _ENCODE(event)), on_done)
+
+    def _format(self, now_s: float) -> str:
+        if self._formatted[0] != now_s:
+            self._formatted = (now_s, format_micro_time(now_s))
+        return self._formatted[1]
 
     def _update(self, series: _Series, on_done: OnDone) -> None:
         """Write how often an event has happened; one that has expired meanwhile is made again."""
         command, count = series.command, series.count
-        body = orjson.dumps({"series": {"count": count, "lastObservedTime": format_micro_time(series.last_s)}})
+        body = _ENCODE({"series": _Times(count, self._format(series.last_s))})
 
         def answered(response: Response) -> None:
             if response.code == _NOT_FOUND:
@@ -136,17 +151,6 @@ class EventWriter:
 
         request = Request("patch", EVENTS, command.pod.namespace, series.name, body, content_type=MERGE_PATCH)
         self._transport.submit(request, answered)
-
-
-def _refer(pod: PodRef) -> dict[str, str]:
-    return {
-        "kind": "Pod",
-        "namespace": pod.namespace,
-        "name": pod.name,
-        "uid": pod.uid,
-        "apiVersion": "v1",
-        "resourceVersion": pod.version,
-    }
 
 
 def _ignore(response: Response) -> None:

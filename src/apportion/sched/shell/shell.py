@@ -170,7 +170,8 @@ class Shell:
         if event.type == "DELETED":
             self._handlers.pod_gone(event.object.metadata.uid)
         else:
-            self._handlers.pod(self._scheduler.state.reader.from_head(event.object))
+            state, head = self._scheduler.state, event.object
+            self._handlers.pod(state.reader.from_head(head, state.find_confirmed(head.metadata.uid)))
 
     def _on_claim(self, frame: bytes) -> None:
         event = _FRAME(frame)

@@ -90,6 +90,10 @@ class ClusterState:
 
     # ---- pods ---------------------------------------------------------------------------------------------
 
+    def find_confirmed(self, uid: str) -> PodInfo | None:
+        """Return a pod that has a node, as the API showed it last."""
+        return None if uid in self.assumed else self.pods.get(uid)
+
     def add_pod(self, pod: PodInfo) -> None:
         """Take in a pod that has a node, as the API shows it; confirms an assumed pod."""
         known = self.pods.get(pod.uid)

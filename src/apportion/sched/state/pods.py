@@ -98,13 +98,14 @@ class PodInfo:
         "resource_version",
         "row",
         "scheduler_name",
+        "spec_hash",
         "start_time",
         "terminating",
         "uid",
         "usage",
     )
 
-    def __init__(self, head: "PodHead", kind: PodKind, usage: Usage, node_name: str) -> None:
+    def __init__(self, head: "PodHead", kind: PodKind, usage: Usage, node_name: str, spec_hash: int) -> None:
         meta, spec = head.metadata, kind.template.spec
         self.uid = meta.uid
         self.namespace = meta.namespace
@@ -116,6 +117,7 @@ class PodInfo:
         self.scheduler_name = spec.scheduler_name
         self.node_name = node_name
         self.row = -1
+        self.spec_hash = spec_hash  # of its bytes
         self.resource_version = meta.resource_version
         self.creation = meta.creation_timestamp or ""
         self.generation = meta.generation
@@ -220,9 +222,16 @@ class PodReader:
         """Return the pod of a tree (JSON values in Python form)."""
         return self.read(msgspec.json.encode(tree))
 
-    def from_head(self, head: PodHead) -> PodInfo:
-        """Return the pod of a decoded head."""
+    def from_head(self, head: PodHead, known: PodInfo | None = None) -> PodInfo:
+        """Return the pod of a decoded head. ``known``: the pod as the API had it before, which has a node.
+
+        Most changes are of its status; what follows from the rest is then taken from ``known``.
+        """
         spec = bytes(head.spec)
+        spec_hash = hash(spec)
+        if known is not None and known.spec_hash == spec_hash and _is_same_kind(head.metadata, known):
+            usage = self._usage_of(known.kind.template, head.status)
+            return PodInfo(head, known.kind, usage, known.node_name, spec_hash)
         node_name = ""
         if _NODE_NAME in spec:
             node_name = _DECODE_SPEC_HEAD(spec).node_name
@@ -237,12 +246,13 @@ class PodReader:
             kind = PodKind(self._kind_ids, template, group, owner)
             self._kind_ids += 1
             self._kinds[key] = kind
-        status = head.status
-        usage = template.usage
+        return PodInfo(head, kind, self._usage_of(template, head.status), node_name, spec_hash)
+
+    def _usage_of(self, template: PodTemplate, status: PodStatus) -> Usage:
         footprints = status.node_allocatable_resource_claim_statuses
         if footprints or status.container_statuses or status.init_container_statuses:
-            usage = self._resized_usage(template, status)
-        return PodInfo(head, kind, usage, node_name)
+            return self._resized_usage(template, status)
+        return template.usage
 
     def _read_template(self, key: bytes, raw: bytes | Raw) -> PodTemplate:
         spec = msgspec.structs.replace(_DECODE_SPEC(raw), node_name="")
@@ -290,6 +300,11 @@ class PodReader:
             amounts = tuple((self._resource_id(name), value) for name, value in requests if name != "pods")
             usage = self._usages[key] = Usage(len(self._usages), requests, amounts, nonzero, scored)
         return usage
+
+
+def _is_same_kind(meta: PodMeta, known: PodInfo) -> bool:
+    owner = _controller(meta.owner_references) if meta.owner_references else _NO_OWNER
+    return (known.namespace, known.kind.owner) == (meta.namespace, owner) and known.labels == meta.labels
 
 
 def _controller(owners: tuple[OwnerReference, ...]) -> tuple[str, str]:
