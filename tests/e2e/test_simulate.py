@@ -192,6 +192,16 @@ def test_explain_judges_each_pod_alone_and_binds_nothing() -> None:
     assert missing.returncode == 1 and "default/z" in missing.stderr
 
 
+def test_explain_says_whom_it_does_not_ask(tmp_path: Path) -> None:
+    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    extender = {"urlPrefix": "http://127.0.0.1:9/x", "filterVerb": "filter"}
+    config = tmp_path / "config.yaml"
+    config.write_text(yaml.safe_dump({**kind, "extenders": [extender]}))
+    done = run("explain", "-f", "-", "--config", str(config), stdin=documents(CLUSTER, pod("a", "3")))
+    assert done.returncode == 0
+    assert done.stderr == "the extender at http://127.0.0.1:9/x is not asked here; simulate and play ask it\n"
+
+
 def test_the_demo_shows_what_it_promises() -> None:
     done = run("demo")
     assert done.returncode == 0

@@ -46,6 +46,8 @@ def explain(
         if not pods:
             raise InputError(f"no pending pod is called {wanted}; name it as NAMESPACE/NAME")
     scheduler = simulation.scheduler
+    for extender in config.extenders:
+        click.echo(f"the extender at {extender.url_prefix} is not asked here; simulate and play ask it", err=True)
     if output == "json":
         judged = [judge(scheduler, pod).to_json() for pod in pods]
         sys.stdout.buffer.write(orjson.dumps({"pods": judged}, option=orjson.OPT_INDENT_2))

@@ -1,6 +1,5 @@
 """Why no node fits: for each node the first plugin in profile order that rejects it, with its reasons."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -38,8 +37,8 @@ class Diagnosis:
         statuses = [s for s, rows in self.groups if len(rows)]
         if self.pre_filter is not None:
             statuses.append(self.pre_filter)
-        found = {s.plugin for s in statuses if s.code in codes and s.plugin != PRE_FILTER}
-        return frozenset(found | self.narrowed_by) if Code.UNSCHEDULABLE in codes else frozenset(found)
+        found = frozenset([s.plugin for s in statuses if s.code in codes and s.plugin != PRE_FILTER])
+        return found | self.narrowed_by if Code.UNSCHEDULABLE in codes else found
 
     def message(self) -> str:
         """Return the text that kube-scheduler writes for this failure (framework.FitError)."""
@@ -48,10 +47,10 @@ class Diagnosis:
         head = f"0/{self.node_count} nodes are available:"
         if self.pre_filter is not None:
             return f"{head} {self.pre_filter.message}."
-        counts: Counter[str] = Counter()
+        counts: dict[str, int] = {}
         for status, rows in self.groups:
             for reason in status.reasons:
-                counts[reason] += len(rows)
+                counts[reason] = counts.get(reason, 0) + len(rows)
         return f"{head} {', '.join(sorted(f'{n} {reason}' for reason, n in counts.items()))}."
 
 

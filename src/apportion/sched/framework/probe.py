@@ -39,7 +39,7 @@ class NodeProbe:
     def open(self, row: int) -> Stage:
         """Return the node in ``row`` as a stage on which pods can be tried out."""
         if self.opens:
-            return PaperStage(self.columns, row)
+            return PaperStage(self.columns, row, self.stamp is not None)
         return LiveStage(self.state, self.columns, row)
 
     def find_rejection(self, row: int) -> Status | None:

@@ -70,7 +70,10 @@ class Profile:
 
     def interests(self, pod: PodInfo) -> tuple[str, ...]:
         """Return what a pod waits for by name."""
-        return tuple(interest for plugin in self.interested for interest in plugin.interests(pod))
+        found: tuple[str, ...] = ()
+        for plugin in self.interested:
+            found += plugin.interests(pod)
+        return found
 
 
 def find_sort(profiles: Iterable[Profile]) -> SortFn | None:

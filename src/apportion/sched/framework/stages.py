@@ -41,7 +41,8 @@ class PaperStage:
 
     __slots__ = ("_fixed", "_ledgers")
 
-    def __init__(self, columns: tuple[FilterColumn, ...], row: int) -> None:
+    def __init__(self, columns: tuple[FilterColumn, ...], row: int, are_fresh: bool = False) -> None:
+        """``are_fresh``: nothing has happened since the columns were brought up to date."""
         self._ledgers: list[RowLedger] = []
         self._fixed: Status | None = None  # what a column says that does not read pods; those after it have no say
         for column in columns:
@@ -49,7 +50,8 @@ class PaperStage:
             if open_row is not None:
                 self._ledgers.append(open_row(row))
                 continue
-            column.refresh()
+            if not are_fresh:
+                column.refresh()
             if not column.ok[row]:
                 self._fixed = column.statuses(np.array([row], np.int64))[0][0]
                 return
