@@ -17,14 +17,24 @@ from apportion.client import MemoryTransport
 from apportion.sched.cycle import Scheduler
 from apportion.sched.cycle.build import build_scheduler
 from apportion.sched.explain import NodeScores, judge
+from apportion.sched.framework import plan
 from apportion.sched.framework.config import SchedulerConfig
+from apportion.sched.plugins import inter_pod_affinity, pod_topology_spread
 from apportion.sched.shell import Shell
-from apportion.sched.state import ClusterState
+from apportion.sched.state import ClusterState, counts, terms
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 # What these recordings are about stands in the slow plugins too.
 RECORDED = ("taints", "nodeaffinity", "ports", "resources", "spread", "podaffinity")
 WORLDS = 150
+# how many columns, counters and terms are kept before those that are not used are looked for
+LIMITS = [
+    (inter_pod_affinity, "_COLUMNS_MAX"),
+    (pod_topology_spread, "_COLUMNS_MAX"),
+    (counts, "_COUNTERS_MIN"),
+    (terms, "_TERMS_MIN"),
+    (plan, "RANKING_BYTES_MAX"),
+]
 
 
 class Real:
@@ -60,6 +70,17 @@ def judge_slowly(cluster: Cluster, pod: Tree) -> dict[str, str | int]:
 @pytest.mark.parametrize("seed", range(WORLDS))
 def test_random_clusters(seed: int) -> None:
     """Pods come, some go again, nodes change: the columns must follow."""
+    _compare(seed, 6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_dropped_to_save_memory_is_found_again(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in LIMITS:
+        monkeypatch.setattr(module, name, 2)
+    _compare(seed, 100)
+
+
+def _compare(seed: int, steps: int) -> None:
     make, real = Maker(seed), Real()
     nodes = {f"n{i}": make.node(i) for i in range(3 + seed % 5)}
     namespaces = {name: make.namespace(name) for name in NAMESPACES}
@@ -73,7 +94,7 @@ def test_random_clusters(seed: int) -> None:
     for tree in namespaces.values():
         real.put("namespaces", tree)
     labels = {name: labels_of(tree) for name, tree in namespaces.items()}
-    for step in range(6):
+    for step in range(steps):
         cluster = Cluster(list(nodes.values()), list(pods.values()), labels)
         pod = make.pod()
         assert real.judge(pod) == judge_slowly(cluster, pod), (step, pod)

@@ -59,7 +59,7 @@ class InterPodAffinity:
         key = (
             tuple(t.key for t in terms.required),
             tuple(t.key for t in terms.required_anti),
-            tuple(id(t) for t in existing),
+            tuple(t.number for t in existing),
             matches_self,
         )
         column = self._filters.get(key)
@@ -79,7 +79,7 @@ class InterPodAffinity:
             return None
         key = (
             tuple((t.key, w) for t, w in own),
-            tuple((id(t), w) for t, w in running),
+            tuple((t.number, w) for t, w in running),
         )
         column = self._scores.get(key)
         if column is None:

@@ -19,7 +19,7 @@ from apportion.sched.plugins.spread_constraints import (
     read_defaults,
 )
 from apportion.sched.queue import ActionType, ClusterEvent, Hint, Registration
-from apportion.sched.state import Bools, ClusterState, DomainCounter, Int64s, PodInfo, PodKind
+from apportion.sched.state import Bools, ClusterState, DomainCounter, Int64s, PodCounter, PodInfo, PodKind
 
 _COLUMNS_MAX = 1024
 _NAME = "PodTopologySpread"
@@ -50,8 +50,6 @@ class PodTopologySpread:
         column = self._filters.get(key)
         if column is None:
             if len(self._filters) >= _COLUMNS_MAX:
-                for old in self._filters.values():
-                    old.counts.close()
                 self._filters.clear()
             column = self._filters[key] = SpreadColumn(self._state, kind, constraints)
         return PreFilterResult(column=column)
@@ -67,8 +65,6 @@ class PodTopologySpread:
         column = self._scores.get(key)
         if column is None:
             if len(self._scores) >= _COLUMNS_MAX:
-                for old in self._scores.values():
-                    old.counts.close()
                 self._scores.clear()
             column = self._scores[key] = SpreadScore(self._state, kind, constraints, lenient)
         return column
@@ -127,15 +123,15 @@ class SpreadCounts:
         self._kind = kind
         self._constraints = constraints
         self._keys = keys
+        self.counters: list[PodCounter] = []
         self.domains: list[DomainCounter] = []
         self._seen_nodes = state.nodes.changes.head
         for spread in constraints:
             counter = state.groups.counter(spread.clauses)
             column = state.nodes.label_column(spread.topology_key)
             mask = eligible_nodes(state, kind, spread, keys)
-            domain = DomainCounter(counter, state.nodes, column, mask)
-            counter.domains.append(domain)
-            self.domains.append(domain)
+            self.counters.append(counter)
+            self.domains.append(DomainCounter(counter, state.nodes, column, mask))
 
     def refresh(self) -> int:
         """Count again after nodes changed; returns a number that rises with every change of the counts."""
@@ -145,11 +141,6 @@ class SpreadCounts:
             for spread, domain in zip(self._constraints, self.domains, strict=True):
                 domain.recount(eligible_nodes(self._state, self._kind, spread, self._keys))
         return head + sum(d.version for d in self.domains)
-
-    def close(self) -> None:
-        """Stop counting; the column is not used any more."""
-        for spread, domain in zip(self._constraints, self.domains, strict=True):
-            self._state.groups.counter(spread.clauses).domains.remove(domain)
 
 
 class SpreadColumn:
@@ -214,7 +205,6 @@ class SpreadScore(Scored):
         self._constraints = constraints
         self._keys = tuple(sorted({c.topology_key for c in constraints}))
         self._lenient = lenient
-        self._counters = [state.groups.counter(c.clauses) for c in constraints]
         self.counts = SpreadCounts(state, kind, constraints, () if lenient else self._keys)
         self._version = -1
 
@@ -238,7 +228,7 @@ class SpreadScore(Scored):
         ignored = self._ignored()
         counted = ok & ~ignored
         total = np.zeros(len(ok), np.float64)
-        for spread, domain, pods in zip(self._constraints, self.counts.domains, self._counters, strict=True):
+        for spread, domain, pods in zip(self._constraints, self.counts.domains, self.counts.counters, strict=True):
             ids = domain.column.ids
             present = ids >= 0
             if spread.topology_key == HOSTNAME:

@@ -5,7 +5,8 @@ pod then costs one increment for each selector that matches its group.
 """
 
 from collections.abc import Callable, Mapping
-from weakref import WeakValueDictionary
+from typing import Final
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from apportion.sched.state.nodes import Int64s, NodeTable
 from apportion.sched.state.selector_index import SelectorIndex
 
 Int32Row = npt.NDArray[np.int32]
+_COUNTERS_MIN: Final = 256  # fewer are not worth looking for those that nobody reads any more
 
 
 class NamespaceScope:
@@ -59,14 +61,16 @@ class DomainCounter:
     leaves terminating pods out. ``current`` must be called before they are read.
     """
 
-    __slots__ = ("_nodes", "_pods", "_seen", "all", "column", "live", "mask", "present")
+    __slots__ = ("__weakref__", "_nodes", "_pods", "_seen", "all", "column", "live", "mask", "present")
 
     def __init__(self, pods: "PodCounter", nodes: NodeTable, column: LabelColumn, mask: Bools | None) -> None:
+        """Count from now on, for as long as somebody holds on to this."""
         self._pods = pods
         self._nodes = nodes
         self.column = column
         self.mask = mask
         self.recount(mask)
+        pods.attach(self)
 
     def current(self) -> "DomainCounter":
         """Return itself, counted again if Node objects changed since: one pass over the rows then."""
@@ -119,9 +123,12 @@ class DomainCounter:
 
 
 class PodCounter:
-    """Counts the pods that meet every clause: ``all`` and ``live`` are [row] int32 (at least ``rows`` long)."""
+    """Counts the pods that meet every clause: ``all`` and ``live`` are [row] int32 (at least ``rows`` long).
 
-    __slots__ = ("all", "clauses", "domains", "live", "total", "version")
+    Those who count its pods by domain are kept weakly: a counter that has none any more is of no use.
+    """
+
+    __slots__ = ("_domains", "all", "clauses", "live", "total", "version")
 
     def __init__(self, clauses: tuple[Clause, ...], rows: int) -> None:
         self.clauses = clauses
@@ -129,7 +136,16 @@ class PodCounter:
         self.live: Int32Row = np.zeros(rows + 16, np.int32)
         self.total = 0
         self.version = 0  # rises with every change of the counts
-        self.domains: list[DomainCounter] = []
+        self._domains: list[ref[DomainCounter]] = []
+
+    def attach(self, domain: DomainCounter) -> None:
+        """Have pods counted by ``domain`` too."""
+        self._domains = [known for known in self._domains if known() is not None]
+        self._domains.append(ref(domain))
+
+    def list_domains(self) -> list[DomainCounter]:
+        """Return those who count by domain."""
+        return [domain for known in self._domains if (domain := known()) is not None]
 
     def matches(self, namespace: str, namespace_labels: Mapping[str, str], labels: Mapping[str, str]) -> bool:
         """Return whether a pod with these labels meets every clause."""
@@ -154,8 +170,10 @@ class PodCounter:
         self.live[row] += live
         self.total += everyone
         self.version += 1
-        for domain in self.domains:
-            domain.add(row, everyone, live)
+        for known in self._domains:
+            domain = known()
+            if domain is not None:
+                domain.add(row, everyone, live)
 
     def add_group(self, group: LabelGroup, sign: int) -> None:
         """Add (or with sign -1 take away) all pods of a group."""
@@ -174,6 +192,7 @@ class LabelGroups:
         self._group_ids = 0
         self._counters: dict[tuple[object, ...], PodCounter] = {}
         self._by_label: SelectorIndex[PodCounter] = SelectorIndex()  # the same
+        self._counters_max = _COUNTERS_MIN
 
     def group(self, namespace: str, labels: dict[str, str]) -> LabelGroup:
         """Return the group of a namespace and label set; a new one is matched once against the counters that look for
@@ -199,12 +218,25 @@ class LabelGroups:
         key = tuple((scope.key, matcher.key) for scope, matcher in clauses)
         found = self._counters.get(key)
         if found is None:
+            if len(self._counters) >= self._counters_max:
+                self._drop_unused()
             found = self._counters[key] = PodCounter(clauses, self._nodes.rows)
             self._by_label.add([matcher for _, matcher in clauses], found)
             for group in self._find_groups(found):
                 group.counters.append(found)
                 found.add_group(group, 1)
         return found
+
+    def _drop_unused(self) -> None:
+        """Forget the counters that nobody reads any more; next time when there are twice as many as are left."""
+        self._counters = {key: c for key, c in self._counters.items() if c.list_domains()}
+        self._counters_max = max(_COUNTERS_MIN, 2 * len(self._counters))
+        self._by_label = SelectorIndex()
+        for counter in self._counters.values():
+            self._by_label.add([matcher for _, matcher in counter.clauses], counter)
+        used = set(map(id, self._counters.values()))
+        for group in list(self._groups.values()):
+            group.counters = [c for c in group.counters if id(c) in used]
 
     def _find_groups(self, counter: PodCounter) -> list[LabelGroup]:
         """Return the groups that a counter counts. One look at each group, and no more unless a label fits."""
@@ -221,12 +253,10 @@ class LabelGroups:
         """Return the counter of these clauses by value of a topology key, over all nodes."""
         counter = self.counter(clauses)
         column = self._nodes.label_column(topology_key)
-        for domain in counter.domains:
+        for domain in counter.list_domains():
             if domain.column is column and domain.mask is None:
                 return domain
-        domain = DomainCounter(counter, self._nodes, column, None)
-        counter.domains.append(domain)
-        return domain
+        return DomainCounter(counter, self._nodes, column, None)
 
     def add_pod(self, group: LabelGroup, row: int, sign: int, live: bool) -> None:
         """Add one pod of ``group`` on ``row``, or with sign -1 take one away."""

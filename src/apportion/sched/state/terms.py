@@ -16,6 +16,7 @@ from apportion.sched.state.selector_index import SelectorIndex
 
 REQUIRED, REQUIRED_ANTI, PREFERRED, PREFERRED_ANTI = "affinity", "antiAffinity", "preferred", "preferredAnti"
 _FACT: Final = "affinityTerms"
+_TERMS_MIN: Final = 256  # fewer are not worth looking for those that no pod has any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,25 +90,30 @@ def get_terms(kind: PodKind) -> PodTerms:
 
 
 class RunningTerm:
-    """A distinct term that pods on nodes have: ``pods`` counts those pods, ``domain`` sums them by topology value."""
+    """A distinct term that pods on nodes have: ``pods`` counts those pods, ``domain`` sums them by topology value.
 
-    __slots__ = ("domain", "pods", "role", "term")
+    No two have had the same ``number``.
+    """
 
-    def __init__(self, role: str, term: AffinityTerm, nodes: NodeTable) -> None:
+    __slots__ = ("domain", "number", "pods", "role", "term")
+
+    def __init__(self, number: int, role: str, term: AffinityTerm, nodes: NodeTable) -> None:
+        self.number = number
         self.role = role
         self.term = term
         self.pods = PodCounter((), nodes.rows)
         self.domain = DomainCounter(self.pods, nodes, nodes.label_column(term.topology_key), None)
-        self.pods.domains.append(self.domain)
 
 
 class RunningTerms:
-    """All distinct terms of the pods on nodes. ``epoch`` rises when a new one appears."""
+    """All distinct terms of the pods on nodes. ``epoch`` rises when a new one appears, or old ones are forgotten."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
         self._terms: dict[tuple[object, ...], RunningTerm] = {}
         self._by_label: SelectorIndex[RunningTerm] = SelectorIndex()  # the same
+        self._terms_max = _TERMS_MIN
+        self._count = 0
         self.epoch = 0
 
     def add_pod(self, kind: PodKind, row: int, sign: int) -> None:
@@ -128,10 +134,21 @@ class RunningTerms:
         key = (role, *term.key)
         found = self._terms.get(key)
         if found is None:
-            found = self._terms[key] = RunningTerm(role, term, self._nodes)
+            if len(self._terms) >= self._terms_max:
+                self._drop_unused()
+            self._count += 1
+            found = self._terms[key] = RunningTerm(self._count, role, term, self._nodes)
             self._by_label.add([term.matcher], found)
             self.epoch += 1
         return found
+
+    def _drop_unused(self) -> None:
+        """Forget the terms that no pod on a node has any more; next time when there are twice as many as are left."""
+        self._terms = {key: t for key, t in self._terms.items() if t.pods.total}
+        self._terms_max = max(_TERMS_MIN, 2 * len(self._terms))
+        self._by_label = SelectorIndex()
+        for running in self._terms.values():
+            self._by_label.add([running.term.matcher], running)
 
     def matching(self, group: LabelGroup, namespace_labels: dict[str, str], epoch: int) -> tuple[RunningTerm, ...]:
         """Return the distinct terms that look for pods of ``group``; remembered until ``epoch`` changes."""
