@@ -96,6 +96,12 @@ class EventHandlers:
         if nominated and self._queue.nominator.find_node(pod.uid) != nominated:
             self._release_nomination(known)
 
+    def pod_touched(self, pod: PodInfo) -> None:
+        """Something about a pod with a node was written that nobody here reads."""
+        event = _ASSIGNED_POD_CHANGES[ActionType.UPDATE_POD_OTHER]
+        if self._queue.is_of_interest(event):
+            self._queue.move_all(event, pod, pod)
+
     def pod_gone(self, uid: str) -> None:
         """A pod was deleted or has ended."""
         pending = self._pending.pop(uid, None)

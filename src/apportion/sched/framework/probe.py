@@ -1,10 +1,12 @@
 """One node asked at a time, as things stand now."""
 
+from collections.abc import Sequence
+
 from apportion.sched.framework.columns import FilterColumn
 from apportion.sched.framework.expected import ExpectedPods
 from apportion.sched.framework.stages import LiveStage, PaperStage, Stage
 from apportion.sched.framework.status import Status
-from apportion.sched.state import ClusterState
+from apportion.sched.state import ClusterState, PodInfo
 
 
 class NodeProbe:
@@ -45,17 +47,17 @@ class NodeProbe:
     def find_rejection(self, row: int) -> Status | None:
         """Return why the node in ``row`` is rejected, None if it is not."""
         with self.open(row) as stage:
-            return self.judge(stage, row)
+            return judge_stage(stage, self.expected.on(row))
 
-    def judge(self, stage: Stage, row: int) -> Status | None:
-        """Return why the node in ``row`` is rejected as it stands on a stage, None if it is not."""
-        expected = self.expected.on(row)
-        if expected:
-            for pod in expected:
-                stage.add(pod)
-            rejection = stage.ask()
-            for pod in reversed(expected):
-                stage.remove(pod)
-            if rejection is not None:
-                return rejection
-        return stage.ask()
+
+def judge_stage(stage: Stage, expected: Sequence[PodInfo]) -> Status | None:
+    """Return why the node is rejected as it stands on a stage, with and without expected pods; None if it is not."""
+    if expected:
+        for pod in expected:
+            stage.add(pod)
+        rejection = stage.ask()
+        for pod in reversed(expected):
+            stage.remove(pod)
+        if rejection is not None:
+            return rejection
+    return stage.ask()

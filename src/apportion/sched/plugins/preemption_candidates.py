@@ -7,7 +7,7 @@ from datetime import datetime
 from apportion.api.core import PodDisruptionBudget
 from apportion.api.selectors import compile_label_selector
 from apportion.api.view import LabelSelector
-from apportion.sched.framework.probe import NodeProbe
+from apportion.sched.framework.probe import NodeProbe, judge_stage
 from apportion.sched.framework.stages import Stage
 from apportion.sched.framework.status import Status, unresolvable
 from apportion.sched.state import ClusterState, PodInfo
@@ -65,22 +65,23 @@ def select_victims(
     lower = sorted((p for p in state.pods_on(row).values() if p.priority < pod.priority), key=importance)
     if not lower:
         return NO_VICTIMS
+    expected = probe.expected.on(row)
     with probe.open(row) as stage:
         for other in lower:
             stage.remove(other)
-        rejection = probe.judge(stage, row)
+        rejection = judge_stage(stage, expected)
         if rejection is not None:
             return rejection
         violating, others = budgets.split(lower)
-        lost = [p for p in violating if not _reprieve(stage, p, row, probe)]
+        lost = [p for p in violating if not _reprieve(stage, p, expected)]
         violations = len(lost)
-        lost += [p for p in others if not _reprieve(stage, p, row, probe)]
-    return Candidate(row, tuple(sorted(lost, key=importance)), violations)
+        lost += [p for p in others if not _reprieve(stage, p, expected)]
+    return Candidate(row, tuple(sorted(lost, key=importance) if violations else lost), violations)
 
 
-def _reprieve(stage: Stage, pod: PodInfo, row: int, probe: NodeProbe) -> bool:
+def _reprieve(stage: Stage, pod: PodInfo, expected: Sequence[PodInfo]) -> bool:
     stage.add(pod)
-    if probe.judge(stage, row) is None:
+    if judge_stage(stage, expected) is None:
         return True
     stage.remove(pod)
     return False
@@ -97,6 +98,8 @@ class Budgets:
 
     def split(self, pods: Sequence[PodInfo]) -> tuple[list[PodInfo], list[PodInfo]]:
         """Return (violating, others) in the given order; each budget's allowed disruptions are used up in turn."""
+        if not self._budgets:
+            return [], list(pods)
         allowed = [b.status.disruptions_allowed for b in self._budgets]
         violating: list[PodInfo] = []
         others: list[PodInfo] = []

@@ -171,7 +171,12 @@ class Shell:
             self._handlers.pod_gone(event.object.metadata.uid)
         else:
             state, head = self._scheduler.state, event.object
-            self._handlers.pod(state.reader.from_head(head, state.find_confirmed(head.metadata.uid)))
+            known = state.find_confirmed(head.metadata.uid)
+            pod = state.reader.from_head(head, known)
+            if pod is known:
+                self._handlers.pod_touched(pod)
+            else:
+                self._handlers.pod(pod)
 
     def _on_claim(self, frame: bytes) -> None:
         event = _FRAME(frame)

@@ -130,6 +130,18 @@ class PodInfo:
         # why it was not scheduled, as the API has it; of no interest once it has a node
         self.condition = None if node_name else _find_scheduled(status.conditions)
 
+    def says(self, head: "PodHead") -> bool:
+        """Return whether a head of the same spec, labels and owner says nothing else than this pod with a node."""
+        meta, status = head.metadata, head.status
+        return (
+            status.phase == self.phase
+            and (meta.deletion_timestamp is not None) == self.terminating
+            and status.start_time == self.start_time
+            and meta.generation == self.generation
+            and status.nominated_node_name == self.nominated_node_name
+            and status.resource_claim_statuses == self.claim_statuses
+        )
+
     @property
     def spec(self) -> PodSpec:
         """The spec that this pod shares with the others of its template; it names no node."""
@@ -225,12 +237,16 @@ class PodReader:
     def from_head(self, head: PodHead, known: PodInfo | None = None) -> PodInfo:
         """Return the pod of a decoded head. ``known``: the pod as the API had it before, which has a node.
 
-        Most changes are of its status; what follows from the rest is then taken from ``known``.
+        Most changes are of its status; what follows from the rest is then taken from ``known``. When nothing that is
+        read of a pod has changed ``known`` itself is returned, with the new resource version.
         """
         spec = bytes(head.spec)
         spec_hash = hash(spec)
         if known is not None and known.spec_hash == spec_hash and _is_same_kind(head.metadata, known):
             usage = self._usage_of(known.kind.template, head.status)
+            if usage is known.usage and known.says(head):
+                known.resource_version = head.metadata.resource_version
+                return known
             return PodInfo(head, known.kind, usage, known.node_name, spec_hash)
         node_name = ""
         if _NODE_NAME in spec:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from apportion.plugin import Code, Handle, Hold, NodePlugin, NodeView, PodInfo, Status, error, unschedulable
 from apportion.sched.framework import ClearNomination, Command, CommandGenerator
+from apportion.sched.queue import ActionType, ClusterEvent, Registration
 
 
 class Picky(NodePlugin):
@@ -22,6 +23,16 @@ class Crowd(NodePlugin):
 
     def filter(self, pod: PodInfo, node: NodeView) -> str | None:
         return "crowded" if len(node.pods) >= 2 else None
+
+
+class Listener(NodePlugin):
+    """Wants no pod until another one was written to."""
+
+    def filter(self, pod: PodInfo, node: NodeView) -> str | None:
+        return "heard nothing" if pod.labels.get("waits") else None
+
+    def events_to_register(self) -> Sequence[Registration]:
+        return [Registration(self.name, ClusterEvent("AssignedPod", ActionType.UPDATE))]
 
 
 class Broken(NodePlugin):

@@ -62,6 +62,19 @@ def test_its_answers_follow_the_pods_on_the_nodes_and_events_wake_its_pods() -> 
     assert bench.node_of(late) == "n2"
 
 
+def test_a_plugin_hears_of_changes_that_nobody_else_reads() -> None:
+    bench = bench_with("Listener")
+    running = pod_tree("r", node="n1")
+    bench.put("pods", running, pod_tree("w", labels={"waits": "yes"}))
+    bench.run()
+    attempts = dict(bench.scheduler.attempts)
+    wait(bench, 5)
+    assert bench.scheduler.attempts == attempts
+    bench.put("pods", {**running, "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    wait(bench, 5)
+    assert bench.scheduler.attempts["unschedulable"] == attempts["unschedulable"] + 1
+
+
 @pytest.mark.parametrize(
     ("fault", "text"),
     [

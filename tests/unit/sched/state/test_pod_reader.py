@@ -29,6 +29,8 @@ def test_a_pod_whose_status_changes_keeps_the_rest_and_one_that_changes_itself_d
         return state.reader.from_head(msgspec.json.decode(msgspec.json.encode(tree), type=PodHead), known)
 
     known = read(None)
+    condition = {"type": "DisruptionTarget", "status": "True"}
+    assert read(known, status={"conditions": [condition]}) is known  # nothing that is read of a pod with a node
     running = read(known, status={"phase": "Running"})
     assert (running.phase, running.node_name, running.kind) == ("Running", "n1", known.kind)
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
