@@ -46,12 +46,13 @@ class DeferredTransport(Transport):
 
     def flush(self) -> bool:
         """Hand out what waits, answers first; returns whether there was anything."""
-        had_any = bool(self._events or self._answers)
-        while self._answers:
-            on_done, response = self._answers.popleft()
+        events, answers = self._events, self._answers
+        had_any = bool(events or answers)
+        while answers:
+            on_done, response = answers.popleft()
             on_done(response)
-        while self._events:
-            sinks, frame = self._events.popleft()
+        while events:
+            sinks, frame = events.popleft()
             for sink in sinks:
                 sink(frame)
         return had_any

@@ -37,4 +37,5 @@ class Look:
 def _make_probe(state: ClusterState, expected: ExpectedPods, plan: Plan) -> NodeProbe:
     if plan.ranking is None:
         return NodeProbe(state, tuple(c for _, _, c in plan.filters), expected)
-    return NodeProbe(state, plan.ranking.filters, expected, plan.ranking.opens)
+    ranking = plan.ranking
+    return NodeProbe(state, ranking.filters, expected, ranking.opens, ranking.key)

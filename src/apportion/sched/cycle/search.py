@@ -142,7 +142,7 @@ class NodeSearch:
         if not len(ranked) or ranked[ranked.argmax()] < 0:
             return None
         probe = look.probe
-        key = (tuple(map(id, probe.columns)), look.pod.priority)
+        key = (probe.key, look.pod.priority)
         found = self._contested_by_sort.get(key)
         if found is None:
             if len(self._contested_by_sort) >= CONTESTED_MAX:
@@ -167,15 +167,14 @@ class NodeSearch:
         return found
 
     def _diagnose(self, plan: Plan) -> Diagnosis:
-        columns, narrowed_by = tuple(c for _, _, c in plan.filters), frozenset(plan.narrowed_by)
-        if plan.ranking is None or not plan.ranking.remembers:
-            return diagnose(self._state.nodes, columns, narrowed_by)
-        key = tuple(map(id, columns))
-        verdicts = self._verdicts.get(key)
+        narrowed_by, ranking = frozenset(plan.narrowed_by), plan.ranking
+        if ranking is None or not ranking.remembers:
+            return diagnose(self._state.nodes, [c for _, _, c in plan.filters], narrowed_by)
+        verdicts = self._verdicts.get(ranking.key)
         if verdicts is None:
             if len(self._verdicts) >= VERDICTS_MAX:
                 self._verdicts.clear()
-            verdicts = self._verdicts[key] = Verdicts(self._state.nodes, columns)
+            verdicts = self._verdicts[ranking.key] = Verdicts(self._state.nodes, ranking.filters)
         return Diagnosis(self._state.nodes.count, list(verdicts.groups()), None, narrowed_by)
 
     def post_filter(self, look: Look, diagnosis: Diagnosis) -> PostFilterResult | None:

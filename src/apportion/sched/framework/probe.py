@@ -14,18 +14,25 @@ class NodeProbe:
 
     ``expected`` are the pods of equal or higher priority that are expected on nodes: the pod must fit with them and
     without them (RunFilterPluginsWithNominatedPods). ``opens``: one node can be judged on paper (see ``can_open``).
-    ``stamp``: what ``sum_stamps`` returns when somebody knows it already, and that it will not change.
+    ``key`` stands for the columns for as long as somebody holds on to them. ``stamp``: what ``sum_stamps`` returns when
+    somebody knows it already, and that it will not change.
     """
 
-    __slots__ = ("columns", "expected", "opens", "stamp", "state")
+    __slots__ = ("columns", "expected", "key", "opens", "stamp", "state")
 
     def __init__(
-        self, state: ClusterState, columns: tuple[FilterColumn, ...], expected: ExpectedPods, opens: bool = False
+        self,
+        state: ClusterState,
+        columns: tuple[FilterColumn, ...],
+        expected: ExpectedPods,
+        opens: bool = False,
+        key: tuple[int, ...] | None = None,
     ) -> None:
         self.state = state
         self.columns = columns
         self.expected = expected
         self.opens = opens
+        self.key = tuple(map(id, columns)) if key is None else key
         self.stamp: int | None = None
 
     def sum_stamps(self) -> int:

@@ -27,6 +27,7 @@ class Ranking:
         "filter_stamp",
         "filters",
         "hits",
+        "key",
         "opens",
         "ranked",
         "remembers",
@@ -36,6 +37,7 @@ class Ranking:
         self._nodes = nodes
         self.filters = filters
         self._scores = scores
+        self.key = tuple(map(id, filters))  # see `NodeProbe`
         self.opens = can_open(filters)
         self.remembers = can_remember(filters)
         self._stamp = -1

@@ -93,7 +93,7 @@ class DefaultPreemption:
 
     def _table(self, pod: PodInfo, probe: NodeProbe) -> CandidateTable:
         """Return what is known for pods with these columns and this priority."""
-        key = (tuple(id(c) for c in probe.columns), pod.priority)
+        key = (probe.key, pod.priority)
         known = self._tables.get(key)
         if known is None:
             if len(self._tables) >= _TABLES_MAX:

@@ -27,7 +27,7 @@ class Backoff:
         """Return the delay after so many failures; larger groups (``size`` pods) have a longer limit."""
         if not self._max_ns or not failures:
             return 0.0
-        limit_ns = isqrt(self._max_ns * self._max_ns * size)
+        limit_ns = self._max_ns if size == 1 else isqrt(self._max_ns * self._max_ns * size)
         doublings = failures - 1
         if self._initial_ns > limit_ns >> doublings:
             return limit_ns / _NS

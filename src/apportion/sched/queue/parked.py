@@ -49,6 +49,10 @@ class ParkedPool(Generic[EntityT]):
         self.gated -= bool(entity.gating_plugin)
         self._by_age.withdraw(entity)
 
+    def is_holding(self, holder: str) -> bool:
+        """Return whether ``holder`` keeps anything here."""
+        return holder in self._by_holder
+
     def find_interested(self, holder: str, interests: Iterable[str]) -> dict[tuple[Any, ...], dict[str, EntityT]]:
         """Return the entities that ``holder`` keeps here and that have one of the interests, by kin and uid."""
         found: dict[tuple[Any, ...], dict[str, EntityT]] = {}

@@ -283,6 +283,8 @@ class SchedulingQueue(Generic[PodT]):
         broad = audience.broad
         named: dict[tuple[Any, ...], dict[str, QueuedPod[PodT]]] = {}
         for plugin, narrow in audience.narrows.items():
+            if not parked.is_holding(plugin):
+                continue
             interests = self._events.find_interests(plugin, narrow, old, new)
             if interests is None:
                 broad = (*broad, plugin)

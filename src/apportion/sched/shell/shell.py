@@ -60,8 +60,24 @@ class _Named(View):
     metadata: ObjectMeta = ObjectMeta()
 
 
+class _Uid(msgspec.Struct, frozen=True, gc=False):
+    uid: str = ""
+
+
+class _Gone(msgspec.Struct, gc=False):
+    metadata: _Uid = _Uid()
+
+
+class _GoneFrame(msgspec.Struct, gc=False):
+    """As much of a deleted pod as is read."""
+
+    object: _Gone
+
+
 _FRAME: Final = msgspec.json.Decoder(_Frame).decode
 _POD_FRAME: Final = msgspec.json.Decoder(_PodFrame).decode
+_DELETED: Final = b'{"type":"DELETED"'
+_GONE: Final = msgspec.json.Decoder(_GoneFrame).decode
 _NAMED: Final = msgspec.json.Decoder(_Named).decode
 _OTHER: Final[dict[str, tuple[str, type[View]]]] = {
     "services": ("Service", Service),
@@ -103,10 +119,11 @@ class Shell:
         self._whole = WholeObjects() if scheduler.extenders else None
         self._held: deque[Callable[[], None]] = deque()  # what arrived while an extender was being asked
         self._transport = Watches(transport)
+        self._api = transport
         self._clock = clock
         self._handlers = EventHandlers(scheduler)
-        self._settling = Settling(self._transport, clock)
-        self._events = EventWriter(self._transport, clock)
+        self._settling = Settling(transport, clock)
+        self._events = EventWriter(transport, clock)
         self._now: tuple[float, str] = (-1.0, "")
 
     # ---- what the API says --------------------------------------------------------------------------------
@@ -166,17 +183,20 @@ class Shell:
             step()
 
     def _on_pod(self, frame: bytes) -> None:
+        if frame.startswith(_DELETED):
+            self._handlers.pod_gone(_GONE(frame).object.metadata.uid)
+            return
         event = _POD_FRAME(frame)
-        if event.type == "DELETED":
-            self._handlers.pod_gone(event.object.metadata.uid)
+        state, head = self._scheduler.state, event.object
+        if event.type == "DELETED":  # laid out in another way
+            self._handlers.pod_gone(head.metadata.uid)
+            return
+        known = state.find_confirmed(head.metadata.uid)
+        pod = state.reader.from_head(head, known)
+        if pod is known:
+            self._handlers.pod_touched(pod)
         else:
-            state, head = self._scheduler.state, event.object
-            known = state.find_confirmed(head.metadata.uid)
-            pod = state.reader.from_head(head, known)
-            if pod is known:
-                self._handlers.pod_touched(pod)
-            else:
-                self._handlers.pod(pod)
+            self._handlers.pod(pod)
 
     def _on_claim(self, frame: bytes) -> None:
         event = _FRAME(frame)
@@ -205,9 +225,9 @@ class Shell:
             if self._meter is not None:
                 self._meter.sent(number, command)
             elif not self._scheduler.is_awaited(number):
-                self._transport.submit(request, _note_failure)
+                self._api.submit(request, _note_failure)
                 continue
-            self._transport.submit(request, partial(self._on_answer, number, command, request))
+            self._api.submit(request, partial(self._on_answer, number, command, request))
         self._settling.work()
         self._events.work()
         return sent
