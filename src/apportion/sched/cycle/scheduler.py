@@ -274,10 +274,13 @@ class Scheduler:
 
     def abandon(self, uid: str) -> None:
         """End the binding of a pod that is gone: nobody waits for its permission, its volumes or its devices."""
-        waiting, binding = self.waiting_pods.find(uid), self._bindings.get(uid)
+        binding = self._bindings.get(uid)
+        if binding is None:
+            return
+        waiting = self.waiting_pods.find(uid)
         if waiting is not None:
             waiting.reject("", "removed")
-        elif binding is not None:
+        else:
             binding.cancel("pod does not exist any more")
 
     def _finish(self, binding: Binding, status: Status | None) -> None:

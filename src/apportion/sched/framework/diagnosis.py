@@ -34,11 +34,11 @@ class Diagnosis:
         return self._plugins(Code.PENDING)
 
     def _plugins(self, *codes: Code) -> frozenset[str]:
-        statuses = [s for s, rows in self.groups if len(rows)]
-        if self.pre_filter is not None:
-            statuses.append(self.pre_filter)
-        found = frozenset([s.plugin for s in statuses if s.code in codes and s.plugin != PRE_FILTER])
-        return found | self.narrowed_by if Code.UNSCHEDULABLE in codes else found
+        found = {s.plugin for s, rows in self.groups if s.code in codes and len(rows)}
+        if self.pre_filter is not None and self.pre_filter.code in codes:
+            found.add(self.pre_filter.plugin)
+        found.discard(PRE_FILTER)
+        return frozenset(found | self.narrowed_by) if Code.UNSCHEDULABLE in codes else frozenset(found)
 
     def message(self) -> str:
         """Return the text that kube-scheduler writes for this failure (framework.FitError)."""

@@ -17,10 +17,11 @@ class ExpectedPods:
     def on(self, row: int) -> list[PodInfo]:
         """Return those that are expected on the node in ``row``."""
         name = self._nodes.names[row]
-        if name is None or not self.nominator:
+        nominated = self.nominator.for_node(name) if name is not None else ()
+        if not nominated:
             return []
         pod = self.pod
-        return [p for p in self.nominator.for_node(name) if p.priority >= pod.priority and p.uid != pod.uid]
+        return [p for p in nominated if p.priority >= pod.priority and p.uid != pod.uid]
 
     def own_row(self) -> int | None:
         """Return the row of the node that the pod itself is nominated to: what is expected there differs for it."""

@@ -7,7 +7,7 @@ from apportion.sched.framework.plugin import NOTHING_TO_FILTER, PreFilterResult
 from apportion.sched.framework.status import Status, unschedulable
 from apportion.sched.plugins.handle import Handle
 from apportion.sched.queue import ActionType, ClusterEvent, Hint, Registration
-from apportion.sched.state import Bools, ClusterState, HostPort, Int64s, PodInfo, host_ports_of
+from apportion.sched.state import Bools, ClusterState, HostPort, Int64s, PodInfo
 
 _COLUMNS_MAX = 1024
 
@@ -25,7 +25,7 @@ class NodePorts:
 
     def pre_filter(self, pod: PodInfo) -> PreFilterResult:
         """Return the column of nodes where the wanted ports are free; nothing for a pod without host ports."""
-        wanted = host_ports_of(pod)
+        wanted = pod.kind.template.host_ports
         if not wanted:
             return NOTHING_TO_FILTER
         column = self._columns.get(wanted)
@@ -44,8 +44,8 @@ class NodePorts:
     def _hint_pod(self, pod: PodInfo, old: object, new: object) -> Hint:
         if not isinstance(old, PodInfo):
             return Hint.SKIP
-        freed = {(protocol, port) for protocol, port, _ in host_ports_of(old)}
-        wanted = any((protocol, port) in freed for protocol, port, _ in host_ports_of(pod))
+        freed = {(protocol, port) for protocol, port, _ in old.kind.template.host_ports}
+        wanted = any((protocol, port) in freed for protocol, port, _ in pod.kind.template.host_ports)
         return Hint.QUEUE if wanted else Hint.SKIP
 
 

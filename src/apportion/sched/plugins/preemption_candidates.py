@@ -73,10 +73,30 @@ def select_victims(
         if rejection is not None:
             return rejection
         violating, others = budgets.split(lower)
-        lost = [p for p in violating if not _reprieve(stage, p, expected)]
+        # on paper pods differ in nothing but what they take, and room that does not suffice once never does again
+        refused: set[int] | None = set() if probe.opens else None
+        lost = _find_lost(stage, violating, expected, refused)
         violations = len(lost)
-        lost += [p for p in others if not _reprieve(stage, p, expected)]
+        lost += _find_lost(stage, others, expected, refused)
     return Candidate(row, tuple(sorted(lost, key=importance) if violations else lost), violations)
+
+
+def _find_lost(
+    stage: Stage, pods: Sequence[PodInfo], expected: Sequence[PodInfo], refused: set[int] | None
+) -> list[PodInfo]:
+    """Put pods back as long as that is possible; returns those for which it is not.
+
+    ``refused``: ids of the usages for which there was no room before; None where more counts than the usage.
+    """
+    lost = []
+    for pod in pods:
+        if refused is None:
+            if not _reprieve(stage, pod, expected):
+                lost.append(pod)
+        elif pod.usage.id in refused or not _reprieve(stage, pod, expected):
+            refused.add(pod.usage.id)
+            lost.append(pod)
+    return lost
 
 
 def _reprieve(stage: Stage, pod: PodInfo, expected: Sequence[PodInfo]) -> bool:

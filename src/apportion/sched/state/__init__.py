@@ -2,7 +2,7 @@
 
 from apportion.sched.state.claim_info import ClaimInfo, consumer_of
 from apportion.sched.state.claims import ClaimStore
-from apportion.sched.state.cluster import ClusterState, host_ports_of
+from apportion.sched.state.cluster import ClusterState
 from apportion.sched.state.counts import Clause, DomainCounter, NamespaceScope, PodCounter
 from apportion.sched.state.labels import Bools, Int32s, LabelColumn
 from apportion.sched.state.masks import (
@@ -82,7 +82,6 @@ __all__ = [
     "decode_node",
     "find_untolerated",
     "get_terms",
-    "host_ports_of",
     "node_names_of",
     "volumes_of",
 ]

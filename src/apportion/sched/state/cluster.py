@@ -16,7 +16,7 @@ from apportion.sched.state.images import ImageTable
 from apportion.sched.state.masks import NodeMasks
 from apportion.sched.state.nodes import NodeTable
 from apportion.sched.state.pods import PodInfo, PodReader, Usage
-from apportion.sched.state.ports import PortTable, host_ports
+from apportion.sched.state.ports import PortTable
 from apportion.sched.state.terms import RunningTerms
 from apportion.sched.state.trial import Trial
 from apportion.sched.state.volumes import STORAGE_KINDS, VolumeStore
@@ -188,7 +188,7 @@ class ClusterState:
         spec = kind.template.spec
         if spec.affinity is not None:
             self.terms.add_pod(kind, row, sign)
-        ports = host_ports_of(pod)
+        ports = kind.template.host_ports
         if ports:
             self.ports.add(ports, row, sign)
         if spec.volumes:
@@ -229,12 +229,3 @@ class ClusterState:
 
 def _weighs_the_same(known: PodInfo, pod: PodInfo) -> bool:
     return known.kind is pod.kind and known.usage is pod.usage and known.terminating == pod.terminating
-
-
-def host_ports_of(pod: PodInfo) -> tuple[tuple[str, int, str], ...]:
-    """Return the host ports of a pod; worked out once per template."""
-    facts = pod.kind.template.facts
-    found = facts.get("hostPorts")
-    if found is None:
-        found = facts["hostPorts"] = host_ports(pod.kind.template.spec)
-    return found  # type: ignore[return-value]

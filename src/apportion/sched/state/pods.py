@@ -18,6 +18,7 @@ from apportion.api.node_allocatable import sum_footprints
 from apportion.api.pod_requests import list_pod_level, nonzero_requests, pod_requests, scored_requests
 from apportion.api.view import Condition, OwnerReference, View
 from apportion.sched.state.counts import LabelGroup, LabelGroups
+from apportion.sched.state.ports import host_ports
 
 TEMPLATES_MAX: Final = 20_000
 _NODE_NAME: Final = b'"nodeName":"'
@@ -50,7 +51,7 @@ class Usage:
 class PodTemplate:
     """One distinct pod spec, without the node name."""
 
-    __slots__ = ("extended_resources", "facts", "id", "spec", "usage")
+    __slots__ = ("extended_resources", "facts", "host_ports", "id", "spec", "usage")
 
     def __init__(self, id: int, spec: PodSpec, usage: Usage) -> None:
         self.id = id
@@ -58,6 +59,7 @@ class PodTemplate:
         self.usage = usage
         # names of resources that devices may have to serve
         self.extended_resources = tuple(name for name, _ in usage.requests if is_extended_name(name))
+        self.host_ports = host_ports(spec)
         self.facts: dict[str, object] = {}  # what plugins parsed out of the spec, by plugin name
 
 
