@@ -180,11 +180,12 @@ class CoreWorld(World):
         start_cpu_ns, start_ns = time.process_time_ns(), time.perf_counter_ns()
         has_moved = self._inside.flush()
         before_ns = time.perf_counter_ns()
-        failed = self._count_failed()
+        attempts = self.scheduler.attempts
+        failed = attempts["unschedulable"] + attempts["error"]
         is_decided = self.scheduler.schedule_one()
         after_ns = time.perf_counter_ns()
         self._shell.send()
-        if self._count_failed() > failed:
+        if attempts["unschedulable"] + attempts["error"] > failed:
             self._clock.advance_to(self._clock.now() + self._failed_s)
         now_s = self._clock.now()
         if now_s - self._flushed_s > _FLUSH_EVERY_S:
@@ -196,10 +197,6 @@ class CoreWorld(World):
         if is_decided:
             self.latencies_ns.append(after_ns - before_ns)
         return self._work_outside() or is_decided or has_moved
-
-    def _count_failed(self) -> int:
-        attempts = self.scheduler.attempts
-        return attempts["unschedulable"] + attempts["error"]
 
     def _work_outside(self) -> bool:
         """Let the API, controllers and jobs work; that does not count."""

@@ -104,9 +104,9 @@ class EventHandlers:
 
     def pod_gone(self, uid: str) -> None:
         """A pod was deleted or has ended."""
-        pending = self._pending.pop(uid, None)
-        nominated = self._queue.nominator.find_node(uid)
+        pending, nominated = self._pending.pop(uid, None), None
         if pending is not None:
+            nominated = self._queue.nominator.find_node(uid)
             self._queue.delete(pending)
         known = self._state.remove_pod(uid)
         self._scheduler.abandon(uid)

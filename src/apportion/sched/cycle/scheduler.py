@@ -99,6 +99,7 @@ class Scheduler:
             evictor if preempts else None, recorder,
         )  # fmt: skip
         self.extenders = Extenders(extenders, state.nodes)
+        self._has_extenders = bool(self.extenders)
         self._extended = ExtendedSearch(state, self.search, profiles, self.extenders)
         # An extender is being asked about a pod: until it answers nothing may change the state, and no pod is popped.
         self.is_deciding = False
@@ -148,7 +149,7 @@ class Scheduler:
             return True
         if self.recorder is not None:
             self.recorder.begin(pod)
-        interested = self.extenders.find_interested(pod) if self.extenders else ()
+        interested = self.extenders.find_interested(pod) if self._has_extenders else ()
         if interested:
             self.is_deciding = True
             self.tasks.run(

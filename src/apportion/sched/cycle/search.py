@@ -100,7 +100,12 @@ class NodeSearch:
         """Return the totals, -1 where other pods are expected beside which the pod would not fit."""
         ranked = look.rank()
         contested = self._find_contested(look)
-        return np.where(contested.mask(), -1, ranked) if contested is not None and contested.groups else ranked
+        if contested is None or not contested.groups:
+            return ranked
+        ranked = ranked.copy()
+        for _, rows in contested.groups:
+            ranked[rows] = -1
+        return ranked
 
     def pick(self, totals: Int64s) -> int:
         """Return one of the rows with the highest total, by chance."""

@@ -12,6 +12,7 @@ from apportion.sched.plugins.handle import Handle
 from apportion.sched.plugins.label_interests import find_interests, name_labels
 from apportion.sched.queue import ActionType, ClusterEvent, Hint, Registration
 from apportion.sched.state import (
+    NO_TERMS,
     PREFERRED,
     PREFERRED_ANTI,
     REQUIRED,
@@ -125,6 +126,8 @@ class InterPodAffinity:
     def interests(self, pod: PodInfo) -> tuple[str, ...]:
         """Return labels of the pods that the pod wants beside it, or not."""
         terms = get_terms(pod.kind)
+        if terms is NO_TERMS:
+            return ()
         return find_interests(self.name, (t.matcher for t in (*terms.required, *terms.required_anti)))
 
     def _narrow_pod(self, old: object, new: object) -> tuple[str, ...] | None:

@@ -37,6 +37,8 @@ class PodTopologySpread:
     def __init__(self, handle: Handle) -> None:
         self._state = handle.state
         self._defaults: SpreadDefaults = read_defaults(handle.args)
+        has_hard_defaults = any(map(is_hard, self._defaults.constraints))
+        self._default_interests = (any_pod(self.name),) if has_hard_defaults else ()
         self._filters: dict[tuple[object, ...], SpreadColumn] = {}
         self._scores: dict[tuple[object, ...], SpreadScore] = {}
 
@@ -95,7 +97,7 @@ class PodTopologySpread:
         """Return labels of the pods that are counted for the pod's constraints."""
         if not pod.spec.topology_spread_constraints:
             # the selectors of default constraints may change while the pod is parked
-            return (any_pod(self.name),) if any(map(is_hard, self._defaults.constraints)) else ()
+            return self._default_interests
         hard = get_constraints(self._state, pod.kind, self._defaults, hard=True)
         return find_interests(self.name, (matcher for spread in hard for _, matcher in spread.clauses))
 

@@ -34,11 +34,15 @@ class Nominator(Generic[PodT]):
 
         A nomination that only this scheduler knows of yet (neither object carries one) is kept.
         """
-        kept = None
-        if not old.nominated_node_name and not new.nominated_node_name:
-            kept = self._node_by_uid.get(old.uid)
-        self.delete(old)
-        self.add(new, kept)
+        known, node = self._node_by_uid.get(old.uid), new.nominated_node_name
+        if known and not old.nominated_node_name and not node:
+            node = known
+        if known and known == node and old.uid == new.uid:
+            self._by_node[node][new.uid] = new
+            self.changes.add(node)
+        else:
+            self.delete(old)
+            self.add(new, node)
 
     def delete(self, pod: PodT) -> None:
         """Forget the nomination of a pod, if there is one."""

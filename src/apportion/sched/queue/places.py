@@ -137,12 +137,14 @@ class Places(Generic[PodT]):
         pod.place = ""
         del self.pods[pod.uid]
 
-    def replace(self, pod: QueuedPod[PodT], new: PodT) -> None:
-        """Put a newer object in the place of an older one; the pod stays where it is."""
+    def replace(self, pod: QueuedPod[PodT], new: PodT, is_same: bool = False) -> None:
+        """Put a newer object in the place of an older one; the pod stays where it is.
+
+        ``is_same``: nothing has changed that plugins hear of as a change of the pod.
+        """
         pod.pod = new
-        if pod.place == "unschedulable" and (self._interests(new), self._kind(new)) != (pod.interests, pod.kin[0]):
-            self.parked.withdraw(pod)
-            self.parked.add(pod, pod.holders, self._interests(new), self._kind(new))
+        if pod.place == "unschedulable":
+            self._park_anew(pod, new, is_same)
         if new.priority == pod.priority and (self._sort is None or pod.place != "active"):
             return
         pod.priority = new.priority
@@ -153,6 +155,14 @@ class Places(Generic[PodT]):
         elif heap is not None:
             heap.withdraw(pod)
             self._push_backoff(pod, heap)
+
+    def _park_anew(self, pod: QueuedPod[PodT], new: PodT, is_same: bool) -> None:
+        """Have a parked pod found by what it is and waits for now."""
+        kind = self._kind(new)
+        interests = pod.interests if is_same else self._interests(new)
+        if (interests, kind) != (pod.interests, pod.kin[0]):
+            self.parked.withdraw(pod)
+            self.parked.add(pod, pod.holders, interests, kind)
 
     def _move_to_backoff(self, pod: QueuedPod[PodT], label: str) -> None:
         if self._asks_before_backoff and not self._passes_gate(pod, label):

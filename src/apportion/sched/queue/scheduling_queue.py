@@ -10,6 +10,7 @@ from apportion.sched.queue.events import (
     FORCE_ACTIVATE,
     UNSCHEDULABLE_TIMEOUT,
     UNSCHEDULED_POD_ADD,
+    ActionType,
     ClusterEvent,
 )
 from apportion.sched.queue.hint_meter import HintMeter
@@ -100,7 +101,8 @@ class SchedulingQueue(Generic[PodT]):
         if queued is None:
             self.add(new)
             return
-        self._places.replace(queued, new)
+        is_same = bool(events) and all(event.action is ActionType.UPDATE_POD_OTHER for event in events)
+        self._places.replace(queued, new, is_same)
         self.nominator.update(old, new)
         if queued.place == "unschedulable":
             self._wake_updated(queued, old, new, events)

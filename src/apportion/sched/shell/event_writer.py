@@ -66,6 +66,7 @@ class EventWriter:
         self._known: dict[_Key, _Series] = {}
         self._repeated: dict[_Key, _Series] = {}  # those of them that happened more than once
         self._last_ns = 0
+        self._named_s = -1.0  # when the last name was made
         self._formatted = (-1.0, "")  # a time in both forms
         self._ticks = 0
         self._tick_s = clock.now() + FINISH_S
@@ -122,7 +123,10 @@ class EventWriter:
 
     def _make_name(self, pod: str, now_s: float) -> str:
         """Return the name that upstream gives an event: the pod's, and the time in nanoseconds; no two are the same."""
-        self._last_ns = max(self._last_ns + 1, round(now_s * 1e6) * 1000)
+        if now_s != self._named_s:
+            self._named_s = now_s
+            self._last_ns = max(self._last_ns, round(now_s * 1e6) * 1000 - 1)
+        self._last_ns += 1
         return f"{pod[:_NAME_MAX].rstrip('-.')}.{self._last_ns:x}"
 
     def _create(self, command: EmitEvent, name: str, now_s: float, on_done: OnDone, count: int = 1) -> None:

@@ -191,7 +191,9 @@ class Shell:
         if event.type == "DELETED":  # laid out in another way
             self._handlers.pod_gone(head.metadata.uid)
             return
-        known = state.find_confirmed(head.metadata.uid)
+        uid = head.metadata.uid
+        # one that is assumed on a node does not say what the API says
+        known = state.find_confirmed(uid) if uid in state.pods else self._scheduler.pending.get(uid)
         pod = state.reader.from_head(head, known)
         if pod is known:
             self._handlers.pod_touched(pod)

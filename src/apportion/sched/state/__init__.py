@@ -24,6 +24,7 @@ from apportion.sched.state.nodes import (
 from apportion.sched.state.pods import PodHead, PodInfo, PodKind, PodReader, PodTemplate, Usage
 from apportion.sched.state.ports import HostPort
 from apportion.sched.state.terms import (
+    NO_TERMS,
     PREFERRED,
     PREFERRED_ANTI,
     REQUIRED,
@@ -42,6 +43,7 @@ __all__ = [
     "EPHEMERAL_STORAGE",
     "HARD_EFFECTS",
     "MEMORY",
+    "NO_TERMS",
     "PREFERRED",
     "PREFERRED_ANTI",
     "REQUIRED",

@@ -237,16 +237,16 @@ class PodReader:
         return self.read(msgspec.json.encode(tree))
 
     def from_head(self, head: PodHead, known: PodInfo | None = None) -> PodInfo:
-        """Return the pod of a decoded head. ``known``: the pod as the API had it before, which has a node.
+        """Return the pod of a decoded head. ``known``: the pod as the API had it before.
 
         Most changes are of its status; what follows from the rest is then taken from ``known``. When nothing that is
-        read of a pod has changed ``known`` itself is returned, with the new resource version.
+        read of a pod with a node has changed ``known`` itself is returned, with the new resource version.
         """
         spec = bytes(head.spec)
         spec_hash = hash(spec)
         if known is not None and known.spec_hash == spec_hash and _is_same_kind(head.metadata, known):
             usage = self._usage_of(known.kind.template, head.status)
-            if usage is known.usage and known.says(head):
+            if known.node_name and usage is known.usage and known.says(head):
                 known.resource_version = head.metadata.resource_version
                 return known
             return PodInfo(head, known.kind, usage, known.node_name, spec_hash)
