@@ -100,7 +100,8 @@ class Evictor:
     def _evict_one(self, eviction: Eviction, victim: PodInfo, node_name: str) -> None:
         """Send a victim away: in memory while it is not bound yet, through the API otherwise."""
         pod, tasks = eviction.pod, self._tasks
-        waiting, binding = self._waiting_pods.find(victim.uid), self._bindings.get(victim.uid)
+        binding = self._bindings.get(victim.uid)
+        waiting = self._waiting_pods.find(victim.uid) if binding is not None else None
         if waiting is not None:
             waiting.preempt(PREEMPTED)
         elif binding is None or not binding.cancel(PREEMPTED):

@@ -165,13 +165,13 @@ class NodeSearch:
         if plan.rejected is not None:
             others = frozenset(plan.other_rejections)
             return Diagnosis(self._state.nodes.count, [], plan.rejected, others)
-        found = self._diagnose(plan)
+        found = self._diagnose(plan, look.probe.stamp)
         contested = self._find_contested(look)
         if contested is not None:
             found.groups.extend(contested.groups)
         return found
 
-    def _diagnose(self, plan: Plan) -> Diagnosis:
+    def _diagnose(self, plan: Plan, stamp: int | None) -> Diagnosis:
         narrowed_by, ranking = frozenset(plan.narrowed_by), plan.ranking
         if ranking is None or not ranking.remembers:
             return diagnose(self._state.nodes, [c for _, _, c in plan.filters], narrowed_by)
@@ -180,7 +180,7 @@ class NodeSearch:
             if len(self._verdicts) >= VERDICTS_MAX:
                 self._verdicts.clear()
             verdicts = self._verdicts[ranking.key] = Verdicts(self._state.nodes, ranking.filters)
-        return Diagnosis(self._state.nodes.count, list(verdicts.groups()), None, narrowed_by)
+        return Diagnosis(self._state.nodes.count, list(verdicts.groups(stamp)), None, narrowed_by)
 
     def post_filter(self, look: Look, diagnosis: Diagnosis) -> PostFilterResult | None:
         """Ask the PostFilter plugins, in order, what could be done for a pod that fits nowhere; changes nothing.

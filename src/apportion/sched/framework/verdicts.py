@@ -30,16 +30,22 @@ class Verdicts:
         self._rows = RowStatuses()
         self.hits = 0  # times that rows were patched or nothing had changed; tests of warm caches read it
 
-    def groups(self) -> RowGroups:
-        """Return the rejected rows by status, each ascending; they must not be changed."""
-        self._refresh()
+    def groups(self, stamp: int | None = None) -> RowGroups:
+        """Return the rejected rows by status, each ascending; they must not be changed.
+
+        ``stamp``: the sum of the columns' stamps, when they have just been brought up to date.
+        """
+        self._refresh(self._sum_stamps() if stamp is None else stamp)
         return self._rows.groups()
 
-    def _refresh(self) -> None:
+    def _sum_stamps(self) -> int:
         stamp = 0
         for column in self._columns:
             column.refresh()
             stamp += column.stamp
+        return stamp
+
+    def _refresh(self, stamp: int) -> None:
         nodes = self._nodes
         head = nodes.usage.head
         if stamp == self._stamp and len(self._rows) == nodes.rows and len(self._rows.statuses) < STATUSES_MAX:
