@@ -140,10 +140,10 @@ class BindingConditions:
             wait.resolve(True)
 
         for claim in claims:
-            self._claims.listen(claim.key, note)
+            self._claims.listeners.add(claim.key, note)
         try:
             answer = yield wait
         finally:
             for claim in claims:
-                self._claims.unlisten(claim.key, note)
+                self._claims.listeners.remove(claim.key, note)
         return answer if isinstance(answer, Status) else None

@@ -76,11 +76,11 @@ class ExtendedClaimWriter:
         def note() -> None:
             wait.resolve(True)
 
-        self._claims.listen(created.key, note)
+        self._claims.listeners.add(created.key, note)
         try:
             answer = yield wait
         finally:
-            self._claims.unlisten(created.key, note)
+            self._claims.listeners.remove(created.key, note)
         if isinstance(answer, Status):
             return answer
         return None if answer else error(self._plugin, f"claim {created.meta.name} was made and never seen")

@@ -50,12 +50,12 @@ class BindingWait:
 
         names = list(self._names())
         for name in names:
-            self._volumes.listen(name, note)
+            self._volumes.listeners.add(name, note)
         try:
             answer = yield wait
         finally:
             for name in names:
-                self._volumes.unlisten(name, note)
+                self._volumes.listeners.remove(name, note)
         return answer if isinstance(answer, Status) else None
 
     def _names(self) -> Iterator[str]:

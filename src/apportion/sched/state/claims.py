@@ -5,7 +5,6 @@ holds for it, so two decisions can never take the same device. Behaviour: kube-s
 (assume cache plus in-flight allocations with a share count).
 """
 
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -15,6 +14,7 @@ from apportion.alloc import ClaimInput, DeviceTable
 from apportion.api.resource import AllocationResult, ResourceClaimSpec
 from apportion.sched.state.claim_info import ClaimInfo, decode_claim, find_stored
 from apportion.sched.state.interning import Interner
+from apportion.sched.state.listeners import Listeners
 
 
 class PendingAllocation:
@@ -41,7 +41,7 @@ class ClaimStore:
         self._pending: dict[str, PendingAllocation] = {}
         self._held: dict[str, AllocationResult] = {}
         self._by_extended_owner: dict[str, str] = {}  # pod uid -> key
-        self._listeners: dict[str, list[Callable[[], None]]] = {}
+        self.listeners = Listeners()
         self._recent: dict[bytes, ClaimInfo] = {}
         self._spec_ids: Interner[bytes] = Interner()
         self._specs: list[ResourceClaimSpec] = []
@@ -113,12 +113,12 @@ class ClaimStore:
         assumed = self._assumed.get(claim.key)
         if assumed is claim:  # our own write; what it decided is held since then
             del self._assumed[claim.key]
-            self._tell(claim.key)
+            self.listeners.tell(claim.key)
             return replaced
         if assumed is not None and (assumed.uid != claim.uid or not _is_older(claim, assumed)):
             del self._assumed[claim.key]
         self._settle(claim.key, claim.uid)
-        self._tell(claim.key)
+        self.listeners.tell(claim.key)
         return replaced
 
     def remove(self, key: str) -> ClaimInfo | None:
@@ -130,23 +130,8 @@ class ClaimStore:
             if self._by_extended_owner.get(before.extended_owner or "") == key:
                 del self._by_extended_owner[before.extended_owner or ""]
             self._settle(key, before.uid)
-            self._tell(key)
+            self.listeners.tell(key)
         return before
-
-    def listen(self, key: str, listener: Callable[[], None]) -> None:
-        """Have ``listener`` called whenever the API shows another version of a claim, or none any more."""
-        self._listeners.setdefault(key, []).append(listener)
-
-    def unlisten(self, key: str, listener: Callable[[], None]) -> None:
-        """Undo `listen`."""
-        self._listeners[key].remove(listener)
-        if not self._listeners[key]:
-            del self._listeners[key]
-
-    def _tell(self, key: str) -> None:
-        if key in self._listeners:
-            for listener in tuple(self._listeners[key]):
-                listener()
 
     # ---- what the scheduler decided -----------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Volumes, claims on them and what describes their storage: as the API says, and as the scheduler assumes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from apportion.api.storage import (
@@ -15,6 +15,7 @@ from apportion.api.storage import (
 from apportion.api.view import View
 from apportion.base import ChangeLog
 from apportion.sched.state.assumed_views import AssumedViews
+from apportion.sched.state.listeners import Listeners
 from apportion.sched.state.nodes import NodeTable
 from apportion.sched.state.volume_attachments import VolumeAttachments, drop_entry
 from apportion.sched.state.volume_usage import CsiVolume, VolumeUsage
@@ -52,7 +53,7 @@ class VolumeStore:
         self._meant_for: dict[str, dict[str, None]] = {}  # claim -> names of volumes
         self._users_of: dict[str, dict[str, None]] = {}  # volume -> claims that name it
         self.changes: ChangeLog[str] = ChangeLog()
-        self._listeners: dict[str, list[Callable[[], None]]] = {}
+        self.listeners = Listeners()
         self.usage = VolumeUsage(nodes.touch_usage, self._resolve)
 
     # ---- reading ------------------------------------------------------------------------------------------
@@ -118,12 +119,12 @@ class VolumeStore:
         if kind == "PersistentVolume":
             assert view is None or isinstance(view, PersistentVolume)
             volume_before = self._change_volume(key, view)
-            self._tell(key)
+            self.listeners.tell(key)
             return volume_before
         if kind == "PersistentVolumeClaim":
             assert view is None or isinstance(view, PersistentVolumeClaim)
             claim_before = self._change_claim(key, view)
-            self._tell(key)
+            self.listeners.tell(key)
             return claim_before
         if kind == "VolumeAttachment":
             assert view is None or isinstance(view, VolumeAttachment)
@@ -135,20 +136,6 @@ class VolumeStore:
             for claim in self.usage.claims_in_use():
                 self.usage.resolve_again(claim)
         return before
-
-    def listen(self, key: str, listener: Callable[[], None]) -> None:
-        """Have ``listener`` called when the API shows another version of a volume or a claim, or none any more."""
-        self._listeners.setdefault(key, []).append(listener)
-
-    def unlisten(self, key: str, listener: Callable[[], None]) -> None:
-        """Undo `listen`."""
-        self._listeners[key].remove(listener)
-        if not self._listeners[key]:
-            del self._listeners[key]
-
-    def _tell(self, key: str) -> None:
-        for listener in tuple(self._listeners.get(key, ())):
-            listener()
 
     def _table(self, kind: str) -> dict[str, View]:
         tables: Mapping[str, object] = {

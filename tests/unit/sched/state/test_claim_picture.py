@@ -169,9 +169,9 @@ def test_listeners_hear_of_every_version_until_they_stop() -> None:
     def listener() -> None:
         heard.append(1)
 
-    store.listen(KEY, listener)
+    store.listeners.add(KEY, listener)
     store.apply(claim(store, 1))
     store.apply(claim(store, 2))
-    store.unlisten(KEY, listener)
+    store.listeners.remove(KEY, listener)
     store.remove(KEY)
     assert len(heard) == 2
