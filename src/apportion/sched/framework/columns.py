@@ -55,6 +55,15 @@ class RowLedger(Protocol):
         ...
 
 
+def sum_stamps(columns: Iterable[FilterColumn]) -> int:
+    """Bring columns up to date and return a number that rises when rows beyond those in the log changed."""
+    stamp = 0
+    for column in columns:
+        column.refresh()
+        stamp += column.stamp
+    return stamp
+
+
 def can_remember(columns: Iterable[FilterColumn]) -> bool:
     """Return whether the reasons of all these columns can be remembered."""
     return all(getattr(c, "keeps_reasons", False) for c in columns)

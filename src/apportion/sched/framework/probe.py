@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from apportion.sched.framework.columns import FilterColumn
+from apportion.sched.framework.columns import FilterColumn, sum_stamps
 from apportion.sched.framework.expected import ExpectedPods
 from apportion.sched.framework.stages import LiveStage, PaperStage, Stage
 from apportion.sched.framework.status import Status
@@ -37,13 +37,7 @@ class NodeProbe:
 
     def sum_stamps(self) -> int:
         """Bring the columns up to date and return a number that rises when rows beyond the changed ones changed."""
-        if self.stamp is not None:
-            return self.stamp
-        stamp = 0
-        for column in self.columns:
-            column.refresh()
-            stamp += column.stamp
-        return stamp
+        return sum_stamps(self.columns) if self.stamp is None else self.stamp
 
     def open(self, row: int) -> Stage:
         """Return the node in ``row`` as a stage on which pods can be tried out."""

@@ -5,7 +5,7 @@ The next pod with the same columns pays for the rows that changed, for one maxim
 
 import numpy as np
 
-from apportion.sched.framework.columns import FilterColumn, ScoreColumn, can_open, can_remember
+from apportion.sched.framework.columns import FilterColumn, ScoreColumn, can_open, can_remember, sum_stamps
 from apportion.sched.state import Bools, Int64s, NodeTable
 
 Scores = tuple[tuple[int, ScoreColumn], ...]
@@ -49,11 +49,7 @@ class Ranking:
 
     def refresh(self) -> None:
         """Bring ``ranked`` up to date; cost grows with the changed rows, or one pass per column for all rows."""
-        stamp = 0
-        for column in self.filters:
-            column.refresh()
-            stamp += column.stamp
-        self.filter_stamp = stamp
+        stamp = self.filter_stamp = sum_stamps(self.filters)
         for _, score in self._scores:
             score.refresh()
             stamp += score.stamp

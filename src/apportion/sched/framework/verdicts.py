@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from apportion.sched.framework.columns import FilterColumn, RowGroups
+from apportion.sched.framework.columns import FilterColumn, RowGroups, sum_stamps
 from apportion.sched.framework.diagnosis import diagnose
 from apportion.sched.framework.row_statuses import RowStatuses
 from apportion.sched.framework.status import Status
@@ -35,15 +35,8 @@ class Verdicts:
 
         ``stamp``: the sum of the columns' stamps, when they have just been brought up to date.
         """
-        self._refresh(self._sum_stamps() if stamp is None else stamp)
+        self._refresh(sum_stamps(self._columns) if stamp is None else stamp)
         return self._rows.groups()
-
-    def _sum_stamps(self) -> int:
-        stamp = 0
-        for column in self._columns:
-            column.refresh()
-            stamp += column.stamp
-        return stamp
 
     def _refresh(self, stamp: int) -> None:
         nodes = self._nodes

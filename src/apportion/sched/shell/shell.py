@@ -124,7 +124,6 @@ class Shell:
         self._handlers = EventHandlers(scheduler)
         self._settling = Settling(transport, clock)
         self._events = EventWriter(transport, clock)
-        self._now: tuple[float, str] = (-1.0, "")
 
     # ---- what the API says --------------------------------------------------------------------------------
 
@@ -212,7 +211,7 @@ class Shell:
     def send(self) -> int:
         """Carry out the commands that wait, and look after those whose answer was lost; returns how many waited."""
         outbox = self._scheduler.outbox
-        now = self._timestamp() if outbox else ""
+        now = format_micro_time(self._clock.now()) if outbox else ""
         sent = 0
         while outbox:
             number, command = outbox.popleft()
@@ -276,12 +275,6 @@ class Shell:
             self._held.append(partial(self._scheduler.resume, number, outcome))
         else:
             self._scheduler.resume(number, outcome)
-
-    def _timestamp(self) -> str:
-        now_s = self._clock.now()
-        if self._now[0] != now_s:
-            self._now = (now_s, format_micro_time(now_s))
-        return self._now[1]
 
 
 def _note_failure(response: Response) -> None:
